@@ -1,0 +1,1 @@
+//! compile(World) -> Plan: from resources to snapshots, child objects and verdicts

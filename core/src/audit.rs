@@ -1,0 +1,66 @@
+//! One record per decision: who, what, on which evidence, and what was answered. Never arguments, never tokens.
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    decision::Reason,
+    name::ServerRef,
+    principal::Actor,
+    snapshot::Digest,
+};
+
+/// One decision, as a line of JSON.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Record {
+    /// The opaque id that the caller saw in `Cotter-Decision`.
+    pub id: String,
+    /// When it was decided.
+    pub time: Timestamp,
+    /// The server.
+    pub server: ServerRef,
+    /// Who asked; absent where the token did not verify.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub principal: Option<Caller>,
+    /// The JSON-RPC method; absent where the message was not read.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub method: Option<String>,
+    /// The tool's name as asked for, bounded and printable.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tool: Option<String>,
+    /// Whether it was allowed.
+    pub allow: bool,
+    /// Why not.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub reasons: Vec<Reason>,
+    /// The delegation that permitted it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub delegation: Option<String>,
+    /// The snapshot that decided.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub snapshot: Option<Digest>,
+    /// The fingerprint of the tool's definition that was verified.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fingerprint: Option<String>,
+    /// The HTTP status that was answered.
+    pub status: u16,
+    /// From the first byte of the request to the answer, in microseconds.
+    pub micros: u64,
+}
+
+/// Who asked, without claims.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Caller {
+    /// The token's issuer.
+    pub issuer: String,
+    /// The token's subject.
+    pub subject: String,
+    /// The tenant.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tenant: Option<String>,
+    /// The chain of actors, outermost first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub actors: Vec<Actor>,
+}

@@ -1,0 +1,126 @@
+//! What is asked of the policy and what it answers. Both are documented, versioned values with a JSON Schema made from these types.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    effect::Effect,
+    name::{Scope, ToolName},
+    reason::DenyReason,
+};
+
+/// What the caller wants to do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Kind {
+    /// See a tool.
+    List,
+    /// Use a tool.
+    Call,
+}
+
+/// Which of the two lines of the protocol a request belongs to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Era {
+    /// Up to 2025-11-25: `initialize`, sessions.
+    Legacy,
+    /// From 2026-07-28: every request stands alone.
+    Modern,
+}
+
+/// When a person has to agree before a call goes out.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+pub enum Approval {
+    /// Not needed.
+    #[default]
+    Never,
+    /// Needed for each call.
+    Always,
+}
+
+/// What is decided on: one tool, seen or used by one principal.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Operation<'a> {
+    /// The JSON-RPC method.
+    pub method: &'a str,
+    /// Seen or used.
+    pub kind: Kind,
+    /// The tool's name.
+    pub tool: &'a ToolName,
+    /// The arguments, exactly as they came; absent when listing.
+    #[serde(skip)]
+    pub arguments: Option<&'a str>,
+}
+
+/// The policy's answer.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Decision {
+    /// Whether it may happen.
+    pub allow: bool,
+    /// Stable codes: why not, sorted; empty where allowed.
+    #[serde(default)]
+    pub reasons: Vec<Reason>,
+    /// What has to hold on the way.
+    #[serde(default)]
+    pub obligations: Obligations,
+    /// All scopes that this operation needs, for a step-up challenge.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub challenge_scopes: Vec<Scope>,
+}
+
+impl Decision {
+    /// Refused for one reason.
+    #[must_use]
+    pub fn deny(code: DenyReason, detail: Option<String>) -> Self {
+        let reasons = vec![Reason { code, detail }];
+        Self { allow: false, reasons, obligations: Obligations::default(), challenge_scopes: Vec::new() }
+    }
+
+    /// The reason that decides the answer: the first.
+    #[must_use]
+    pub fn first_reason(&self) -> Option<DenyReason> {
+        self.reasons.first().map(|reason| reason.code)
+    }
+}
+
+/// One reason with what it is about: a scope, a tenant, a rule's own words. The detail is for the owner, never for the caller.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+pub struct Reason {
+    /// The stable code.
+    pub code: DenyReason,
+    /// What it is about.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub detail: Option<String>,
+}
+
+/// What has to hold for an allowed operation.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Obligations {
+    /// Whether a person has to agree first.
+    #[serde(default)]
+    pub approval: Approval,
+    /// A smaller bound on the result, in bytes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub result_bytes: Option<u64>,
+    /// A shorter deadline, in milliseconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timeout_ms: Option<u64>,
+}
+
+/// A tool's visibility to one principal: the effect and scope are told to owners (`cotter list`), not to callers.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ToolFacts {
+    /// The scope it demands.
+    pub scope: Scope,
+    /// Its declared effect.
+    pub effect: Effect,
+}
+
+/// Decisions on many tools at once, by name.
+pub type Decisions = BTreeMap<ToolName, Decision>;

@@ -1,0 +1,1 @@
+//! The operator of Cotter: watches, applies, streams snapshots, writes status

@@ -1,0 +1,1 @@
+//! The Rego library of Cotter, its cases and the engine that decides

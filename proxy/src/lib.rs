@@ -1,0 +1,1 @@
+//! The sidecar of Cotter: verifies, decides, forwards, proves
