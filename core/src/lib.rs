@@ -2,9 +2,17 @@
 //!
 //! Nothing here does IO, reads a clock or knows Kubernetes. A time that matters is passed in.
 
+pub mod ambiguity;
 pub mod decision;
+pub mod drift;
 pub mod effect;
+pub mod fingerprint;
 pub mod grant;
 pub mod name;
+pub mod normalise;
+pub mod pointer;
 pub mod principal;
 pub mod reason;
+pub mod scan;
+pub mod strict;
+pub mod tool;
