@@ -66,15 +66,15 @@ pub(crate) const URL_WITHOUT_QUERY: Rule = (
     "write an absolute http:// or https:// URL without user, password, query and fragment",
 );
 pub(crate) const ENCRYPTED: Rule = (
-    "!self.startsWith('http://') || !isURL(self) || url(self).getHostname().matches('[.]svc([.]cluster[.]local)?$')",
+    "!self.startsWith('http://') || self.matches('^http://[A-Za-z0-9.-]+[.]svc([.]cluster[.]local)?(:[0-9]+)?([/?].*)?$')",
     "write https://: plain http:// is accepted only for a Service of this cluster (a host that ends in .svc)",
 );
 pub(crate) const ENCRYPTED_OR_LOOPBACK: Rule = (
-    "!self.startsWith('http://') || !isURL(self) || url(self).getHostname().matches('^(localhost|127[.]0[.]0[.]1|::1)$|[.]svc([.]cluster[.]local)?$')",
+    "!self.startsWith('http://') || self.matches('^http://(localhost|127[.]0[.]0[.]1|[[]::1[]]|[A-Za-z0-9.-]+[.]svc([.]cluster[.]local)?)(:[0-9]+)?(/.*)?$')",
     "write https://: plain http:// is accepted only for a Service of this cluster (a host that ends in .svc) and for loopback",
 );
 pub(crate) const REMOTE_ENCRYPTED: Rule = (
-    "self.allowPlaintext || !self.url.startsWith('http://') || !isURL(self.url) || url(self.url).getHostname().matches('[.]svc([.]cluster[.]local)?$')",
+    "self.allowPlaintext || !self.url.startsWith('http://') || self.url.matches('^http://[A-Za-z0-9.-]+[.]svc([.]cluster[.]local)?(:[0-9]+)?([/?].*)?$')",
     "url is plain http://, so whoever is on the path reads and changes every call: write https://, or allowPlaintext: true if that is meant; a Service of this cluster (a host that ends in .svc) needs neither",
 );
 pub(crate) const TLS_NEEDS_HTTPS: Rule = (

@@ -78,7 +78,7 @@ strings! {
     tenant(128) = [rule::TENANT];
     claim(128) = [rule::CLAIM];
     tool_name(128) = [rule::TOOL_NAME];
-    pointer(512) = [rule::POINTER];
+    pointer(256) = [rule::POINTER];
     url(2048) = [rule::URL];
     /// A URL from which keys are fetched, or by which tokens name their issuer.
     key_url(2048) = [rule::URL, rule::ENCRYPTED];
@@ -191,7 +191,7 @@ pub(crate) fn tool_globs(_: &mut SchemaGenerator) -> Schema {
 
 /// What is left out of a fingerprint.
 pub(crate) fn pointers(_: &mut SchemaGenerator) -> Schema {
-    set(32, &string(512, &[rule::POINTER]))
+    set(16, &string(256, &[rule::POINTER]))
 }
 
 /// Bounded strings in a status, which only the operator writes.
