@@ -3,12 +3,7 @@
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use crate::{
-    decision::Reason,
-    name::ServerRef,
-    principal::Actor,
-    snapshot::Digest,
-};
+use crate::{decision::Reason, name::ServerRef, principal::Actor, snapshot::Digest};
 
 /// One decision, as a line of JSON.
 #[derive(Debug, Clone, Serialize, Deserialize)]

@@ -5,6 +5,7 @@
 //! appended, so that such a fingerprint is never taken for a full one. Array order counts; nothing is done to Unicode.
 
 mod ignore;
+mod json_schema;
 mod python;
 mod text;
 

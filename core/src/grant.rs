@@ -51,7 +51,9 @@ impl FromStr for Glob {
     type Err = String;
     fn from_str(text: &str) -> Result<Self, String> {
         if text.is_empty() || text.len() > 128 || !text.bytes().all(|b| b.is_ascii_graphic()) {
-            return Err(format!("tool pattern {text:?} has to be 1 to 128 printable ASCII characters, `*` for any run"));
+            return Err(format!(
+                "tool pattern {text:?} has to be 1 to 128 printable ASCII characters, `*` for any run"
+            ));
         }
         Ok(Self(text.to_owned()))
     }
@@ -92,7 +94,9 @@ impl Party {
     pub fn is_subject_of(&self, principal: &Principal) -> bool {
         match self {
             Self::Subject { issuer, subject } => *issuer == principal.issuer && *subject == principal.subject,
-            Self::Claims(wanted) => !wanted.is_empty() && wanted.iter().all(|(name, value)| has_claim(principal, name, value)),
+            Self::Claims(wanted) => {
+                !wanted.is_empty() && wanted.iter().all(|(name, value)| has_claim(principal, name, value))
+            }
             Self::ServiceAccount(account) => principal.service_account.as_ref() == Some(account),
         }
     }
@@ -203,10 +207,14 @@ mod tests {
 
     #[test]
     fn a_star_stands_for_any_run() {
-        for (pattern, name) in [("*", "x"), ("policy_*", "policy_lookup"), ("*_tag", "case_tag"), ("a*b*c", "a1b2c"), ("a*a", "aa")] {
+        for (pattern, name) in
+            [("*", "x"), ("policy_*", "policy_lookup"), ("*_tag", "case_tag"), ("a*b*c", "a1b2c"), ("a*a", "aa")]
+        {
             assert!(glob(pattern).matches(name), "{pattern} {name}");
         }
-        for (pattern, name) in [("policy_*", "case_tag"), ("a*a", "a"), ("case", "case_tag"), ("a*b*c", "a1c"), ("a?", "ab")] {
+        for (pattern, name) in
+            [("policy_*", "case_tag"), ("a*a", "a"), ("case", "case_tag"), ("a*b*c", "a1c"), ("a?", "ab")]
+        {
             assert!(!glob(pattern).matches(name), "{pattern} {name}");
         }
     }

@@ -3,6 +3,8 @@
 //! Nothing here does IO, reads a clock or knows Kubernetes. A time that matters is passed in.
 
 pub mod ambiguity;
+pub mod audit;
+pub mod catalogue;
 pub mod decision;
 pub mod drift;
 pub mod effect;
@@ -13,6 +15,8 @@ pub mod normalise;
 pub mod pointer;
 pub mod principal;
 pub mod reason;
+pub mod report;
 pub mod scan;
+pub mod snapshot;
 pub mod strict;
 pub mod tool;

@@ -10,7 +10,7 @@ use crate::{
     catalogue::ToolState,
     drift::Class,
     fingerprint::Fingerprint,
-    name::ServerRef,
+    name::{ServerRef, ToolName},
     scan::Finding,
     snapshot::Digest,
 };
@@ -71,6 +71,9 @@ pub enum Knowledge {
     },
 }
 
+/// Definitions by name, as exact bytes.
+pub type Definitions = BTreeMap<String, Box<RawValue>>;
+
 /// The catalogue as it is enforced.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -88,7 +91,7 @@ pub struct CatalogueReport {
     pub unlisted: u32,
     /// The definitions as observed, by name, for diff and approve. Exact bytes. Unlisted tools are here too: that is what a pin is made from.
     #[serde(default)]
-    pub definitions: BTreeMap<String, Box<RawValue>>,
+    pub definitions: Definitions,
 }
 
 /// One tool as it is enforced.
@@ -118,6 +121,24 @@ pub struct ToolReport {
     /// What the scan found in the change.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub findings: Vec<Finding>,
+}
+
+impl ToolReport {
+    /// A tool of which nothing but its state is known: neither declared nor callable.
+    #[must_use]
+    pub fn new(name: &ToolName, state: ToolState) -> Self {
+        Self {
+            name: name.to_string(),
+            declared: false,
+            callable: false,
+            state,
+            approved: None,
+            observed: None,
+            class: None,
+            fields: Vec::new(),
+            findings: Vec::new(),
+        }
+    }
 }
 
 /// What the server says of itself. Never used for a decision.

@@ -13,13 +13,12 @@ use std::{
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
-use sha2::{Digest as _, Sha256};
 
 use crate::{
     decision::Approval,
     drift::Class,
     effect::Effect,
-    fingerprint::{Fingerprint, Pointer, Scheme},
+    fingerprint::{self, Fingerprint, Ignore, Scheme},
     grant::Grant,
     name::{Audience, Issuer, Namespace, Scope, ServerRef, Tenant, ToolName},
 };
@@ -29,25 +28,24 @@ pub const VERSION: &str = "cotter.snapshot/v1";
 
 /// SHA-256 of the exact bytes of a snapshot, written `sha256:<64 hex>`.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Digest([u8; 32]);
+pub struct Digest(fingerprint::Digest);
 
 impl Digest {
     /// The digest of some bytes.
     #[must_use]
     pub fn of(bytes: &[u8]) -> Self {
-        Self(Sha256::digest(bytes).into())
+        Self(fingerprint::Digest::of(bytes))
     }
     /// The 32 bytes.
     #[must_use]
     pub const fn as_bytes(&self) -> &[u8; 32] {
-        &self.0
+        self.0.bytes()
     }
 }
 
 impl fmt::Display for Digest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("sha256:")?;
-        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+        write!(f, "sha256:{}", self.0)
     }
 }
 
@@ -60,15 +58,9 @@ impl fmt::Debug for Digest {
 impl FromStr for Digest {
     type Err = String;
     fn from_str(text: &str) -> Result<Self, String> {
-        let wrong = || format!("{text:?} is not a digest: write sha256: and 64 lower-case hexadecimal digits");
-        let hex = text.strip_prefix("sha256:").filter(|hex| hex.len() == 64).ok_or_else(wrong)?;
-        let mut bytes = [0_u8; 32];
-        for (byte, pair) in bytes.iter_mut().zip(hex.as_bytes().chunks_exact(2)) {
-            let lower = pair.iter().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'));
-            let pair = std::str::from_utf8(pair).ok().filter(|_| lower).ok_or_else(wrong)?;
-            *byte = u8::from_str_radix(pair, 16).map_err(|_| wrong())?;
-        }
-        Ok(Self(bytes))
+        let hex = text.strip_prefix("sha256:").and_then(|hex| hex.parse().ok());
+        hex.map(Self)
+            .ok_or_else(|| format!("{text:?} is not a digest: write sha256: and 64 lower-case hexadecimal digits"))
     }
 }
 
@@ -390,11 +382,16 @@ pub struct Pin {
     /// The ToolPin's name.
     pub name: String,
     /// The scheme of its fingerprints.
+    #[schemars(with = "String")]
     pub scheme: Scheme,
     /// Whether differences are enforced at all.
     pub enforcement: Enforcement,
     /// What is done about each class.
     pub on_drift: BTreeMap<Class, OnDrift>,
+    /// SHA-256 of the approved instructions; instructions that nobody approved never reach a client.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<String>")]
+    pub instructions: Option<Digest>,
     /// The approved tools.
     pub tools: BTreeMap<ToolName, PinnedTool>,
 }
@@ -408,8 +405,12 @@ pub struct PinnedTool {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub definition: Option<Value>,
     /// Members left out of the fingerprint.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub ignore: Vec<Pointer>,
+    #[serde(default, skip_serializing_if = "Ignore::is_empty")]
+    #[schemars(with = "Vec<String>")]
+    pub ignore: Ignore,
+    /// Set where the definition does not hash to the fingerprint: the entry matches nothing, whatever the server offers.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub mismatched: bool,
 }
 
 /// Bounds. Each has a default in the McpServer.

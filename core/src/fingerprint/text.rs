@@ -3,7 +3,6 @@
 use std::fmt;
 use std::str::FromStr;
 
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
@@ -237,15 +236,5 @@ impl Serialize for Scheme {
 impl<'de> Deserialize<'de> for Scheme {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         String::deserialize(deserializer)?.parse().map_err(serde::de::Error::custom)
-    }
-}
-
-impl JsonSchema for Fingerprint {
-    fn schema_name() -> std::borrow::Cow<'static, str> {
-        "Fingerprint".into()
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({"type": "string", "maxLength": 128, "pattern": "^[a-z.+/0-9-]+:sha256:[0-9a-f]{64}$"})
     }
 }
