@@ -42,6 +42,22 @@ pub enum ToolState {
     Missing,
 }
 
+impl ToolState {
+    /// The name as status, audit and policy write it.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Matched => "Matched",
+            Self::Drifted => "Drifted",
+            Self::Added => "Added",
+            Self::Unpinned => "Unpinned",
+            Self::Ambiguous => "Ambiguous",
+            Self::Removed => "Removed",
+            Self::Missing => "Missing",
+        }
+    }
+}
+
 /// What a server offers, as the sidecar read it.
 #[derive(Debug, Clone)]
 pub struct Observed {
