@@ -4,6 +4,7 @@
 //! that is installed is [`install::all`], and the same schema checks local files ([`check`]), so that a folder is judged
 //! as the API server would judge it.
 
+pub mod check;
 pub mod condition;
 pub mod delegation;
 pub mod duration;
