@@ -4,3 +4,5 @@
 //! limits, verified catalogue, decision, forwarding, audit. Everything that can refuse does so through [`respond`].
 
 pub mod authorize;
+pub mod reader;
+pub mod upstream;

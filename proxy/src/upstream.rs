@@ -1,0 +1,311 @@
+//! The server behind the sidecar: one [`Upstream`] for each way to reach it, and [`Conversation`]s with it.
+//!
+//! Messages to the server are built here, with ids, headers and a session of the sidecar's own: nothing of the caller but the
+//! tool's arguments and what its front lets through of `_meta` ever reaches the server. What comes back is read strictly and
+//! bounded, and handed on as the exact bytes of the result.
+
+mod error;
+mod handshake;
+mod http;
+mod message;
+mod pipe;
+mod socket;
+mod sse;
+mod stdio;
+pub(crate) mod text;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use cotter_core::report::Surface;
+use cotter_core::snapshot;
+use serde_json::value::RawValue;
+use tokio::sync::watch;
+use tokio::time::timeout;
+
+pub use self::error::{CallError, Fault, UpstreamError};
+use self::handshake::Hello;
+use self::http::{Endpoint, HttpSession};
+use self::message::Era;
+use self::pipe::Pipe;
+use self::stdio::Processes;
+use crate::authorize::Permit;
+
+/// What bounds every exchange.
+#[derive(Debug, Clone, Copy)]
+pub struct Bounds {
+    /// How long a connection may take to open.
+    pub connect: Duration,
+    /// How long a server may take from its start to the end of the handshake.
+    pub start: Duration,
+}
+
+/// One way to reach one server. Cheap to clone; processes that it started end when the last clone and the last
+/// conversation are gone, or at [`Upstream::shutdown`].
+#[derive(Debug, Clone)]
+pub struct Upstream {
+    inner: Arc<Inner>,
+}
+
+#[derive(Debug)]
+struct Inner {
+    transport: Transport,
+    bounds: Bounds,
+    changes: watch::Sender<u64>,
+    processes: Processes,
+    /// The process or connection that all conversations share, where they do.
+    shared: Option<tokio::sync::Mutex<Option<std::sync::Weak<Link>>>>,
+}
+
+#[derive(Debug)]
+enum Transport {
+    Http(Arc<Endpoint>),
+    Child(stdio::Program),
+    Socket(PathBuf),
+}
+
+/// One session with the server: an HTTP session, a child process or a connection to the shim. Cheap to clone; it ends when
+/// the last clone is gone.
+#[derive(Debug, Clone)]
+pub struct Conversation {
+    link: Arc<Link>,
+}
+
+/// What a conversation runs over.
+#[derive(Debug)]
+struct Link {
+    wire: Wire,
+    bounds: Bounds,
+    changes: watch::Sender<u64>,
+}
+
+#[derive(Debug)]
+enum Wire {
+    Http(HttpSession),
+    Pipe(Pipe, Arc<Hello>),
+}
+
+/// One tool call, beside the permit that names the tool.
+#[derive(Debug, Clone, Copy)]
+pub struct Call<'a> {
+    /// The arguments, which reach the server byte for byte.
+    pub arguments: Option<&'a RawValue>,
+    /// What of the caller's `_meta` is passed on, as a JSON object. Members of the protocol's own prefix are left out for a
+    /// modern server, where they are the sidecar's.
+    pub meta: Option<&'a RawValue>,
+    /// How long the answer may take.
+    pub deadline: Duration,
+    /// How large the result may be.
+    pub result_bytes: u64,
+}
+
+/// The server's answer: exact bytes, strictly checked, of exactly one of the two.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Answer {
+    /// The `result` object.
+    Result(Bytes),
+    /// The `error` object, with an integer code and a message.
+    Error(Bytes),
+}
+
+impl Upstream {
+    /// Prepares to reach a server; opens nothing yet. `cwd` is where a child process works.
+    ///
+    /// # Errors
+    /// The configuration names nothing that can be reached, or its certificates cannot be read.
+    pub fn new(config: &snapshot::Upstream, bounds: Bounds, cwd: Option<PathBuf>) -> Result<Self, UpstreamError> {
+        let (transport, sessions) = match config {
+            snapshot::Upstream::Http { url, credentials, ca_file } => {
+                let endpoint = Endpoint::new(url, credentials.as_ref(), ca_file.as_deref(), bounds)?;
+                (Transport::Http(Arc::new(endpoint)), snapshot::Sessions::PerSession)
+            }
+            snapshot::Upstream::Child { command, env, sessions } => {
+                (Transport::Child(stdio::Program::new(command, env, cwd)?), *sessions)
+            }
+            snapshot::Upstream::Socket { path, sessions } => (Transport::Socket(path.into()), *sessions),
+        };
+        let shared = (sessions == snapshot::Sessions::Shared).then(tokio::sync::Mutex::default);
+        let (changes, processes) = (watch::Sender::new(0), Processes::default());
+        Ok(Self { inner: Arc::new(Inner { transport, bounds, changes, processes, shared }) })
+    }
+
+    /// Opens a conversation: `initialize` with the newest legacy revision or, where the server knows no handshake,
+    /// `server/discover`. Where sessions share the process, every conversation is the same one, opened once.
+    ///
+    /// # Errors
+    /// The server cannot be started or reached, or does not finish the handshake in time and in protocol.
+    pub async fn open(&self) -> Result<Conversation, UpstreamError> {
+        let Some(shared) = &self.inner.shared else {
+            return Ok(Conversation { link: Arc::new(self.inner.link().await?) });
+        };
+        let mut shared = shared.lock().await;
+        if let Some(link) = shared.as_ref().and_then(std::sync::Weak::upgrade).filter(|link| link.is_alive()) {
+            return Ok(Conversation { link });
+        }
+        let link = Arc::new(self.inner.link().await?);
+        if shared.replace(Arc::downgrade(&link)).is_some() {
+            // Another process than the one whose list was read.
+            self.inner.changes.send_modify(|count| *count += 1);
+        }
+        Ok(Conversation { link })
+    }
+
+    /// Counts what may have changed the tool list: `notifications/tools/list_changed` in any conversation, and sessions that
+    /// had to be opened anew.
+    #[must_use]
+    pub fn changes(&self) -> watch::Receiver<u64> {
+        self.inner.changes.subscribe()
+    }
+
+    /// Ends every process that was started here, and returns when none is left: first its input is closed, then it is asked
+    /// to end, then it is killed together with whatever it started.
+    pub async fn shutdown(&self) {
+        self.inner.processes.shutdown().await;
+    }
+}
+
+impl Inner {
+    async fn link(&self) -> Result<Link, UpstreamError> {
+        let wire = match &self.transport {
+            Transport::Http(endpoint) => {
+                Wire::Http(HttpSession::open(Arc::clone(endpoint), self.changes.clone()).await?)
+            }
+            Transport::Child(program) => {
+                let pipe = self.processes.start(program, &self.changes)?;
+                let hello = handshake::over_pipe(&pipe, self.bounds.start).await?;
+                Wire::Pipe(pipe, Arc::new(hello))
+            }
+            Transport::Socket(path) => {
+                let pipe = socket::connect(path, self.bounds.connect, &self.processes.end, &self.changes).await?;
+                let hello = handshake::over_pipe(&pipe, self.bounds.start).await?;
+                Wire::Pipe(pipe, Arc::new(hello))
+            }
+        };
+        Ok(Link { wire, bounds: self.bounds, changes: self.changes.clone() })
+    }
+}
+
+impl Link {
+    fn is_alive(&self) -> bool {
+        match &self.wire {
+            Wire::Http(_) => true,
+            Wire::Pipe(pipe, _) => pipe.is_alive(),
+        }
+    }
+
+    fn hello(&self) -> Arc<Hello> {
+        match &self.wire {
+            Wire::Http(session) => session.hello(),
+            Wire::Pipe(_, hello) => Arc::clone(hello),
+        }
+    }
+}
+
+impl Conversation {
+    /// What the server says of itself. It is never used for a decision.
+    #[must_use]
+    pub fn surface(&self) -> Arc<Surface> {
+        Arc::clone(&self.link.hello().surface)
+    }
+
+    /// The server's instructions, exact text. They are for a pin to cover, not for a caller to see.
+    #[must_use]
+    pub fn instructions(&self) -> Option<Arc<str>> {
+        self.link.hello().instructions.clone()
+    }
+
+    /// Whether calls can still be answered. An HTTP session is opened anew by itself; a process or connection that ended is
+    /// not, and the conversation has to be opened anew.
+    #[must_use]
+    pub fn is_alive(&self) -> bool {
+        self.link.is_alive()
+    }
+
+    /// Sends one tool call, which the permit allows and names.
+    ///
+    /// # Errors
+    /// See [`CallError`], which also tells whether the server may have acted.
+    pub async fn call(&self, permit: &Permit, call: Call<'_>) -> Result<Answer, CallError> {
+        let tool = permit.tool().as_str();
+        let limit = usize::try_from(call.result_bytes).unwrap_or(usize::MAX);
+        let answer = match &self.link.wire {
+            Wire::Http(session) => {
+                let build = |id, era| message::call(id, era, tool, &call);
+                session.exchange("tools/call", Some(tool), build, limit, call.deadline).await
+            }
+            Wire::Pipe(pipe, hello) => {
+                pipe.exchange(|id| message::call(id, hello.era, tool, &call), call.deadline).await
+            }
+        }?;
+        answer.within(call.result_bytes)
+    }
+
+    /// One page of the server's tool list, for the reader alone: what callers see is the verified catalogue.
+    pub(crate) async fn list_page(
+        &self,
+        cursor: Option<&str>,
+        limit: usize,
+        deadline: Duration,
+    ) -> Result<Bytes, UpstreamError> {
+        const DOING: &str = "read the tool list";
+        let answer = match &self.link.wire {
+            Wire::Http(session) => {
+                session.exchange("tools/list", None, |id, era| message::list(id, era, cursor), limit, deadline).await
+            }
+            Wire::Pipe(pipe, hello) => pipe.exchange(|id| message::list(id, hello.era, cursor), deadline).await,
+        };
+        let answer = answer.and_then(|answer| answer.within(limit as u64));
+        answer.map_err(|source| UpstreamError::Exchange { doing: DOING, source })?.result(DOING)
+    }
+
+    /// Follows the server's own announcements of changes, where the transport does not carry them anyway and the server
+    /// offers them. Only the reader does: one stream for each server is enough.
+    pub(crate) fn follow(&self) {
+        match &self.link.wire {
+            Wire::Http(session) => session.follow(),
+            Wire::Pipe(pipe, hello) if hello.era == Era::Modern && hello.list_changed => pipe.follow(),
+            Wire::Pipe(..) => {}
+        }
+    }
+
+    /// Returns when [`Conversation::is_alive`] turns false, and never for HTTP.
+    pub async fn ended(&self) {
+        match &self.link.wire {
+            Wire::Http(_) => std::future::pending().await,
+            Wire::Pipe(pipe, _) => pipe.ended().await,
+        }
+    }
+
+    /// See [`Upstream::changes`].
+    #[must_use]
+    pub fn changes(&self) -> watch::Receiver<u64> {
+        self.link.changes.subscribe()
+    }
+
+    /// Ends the conversation and waits until the server's process, where this conversation has one of its own, is gone.
+    pub async fn close(self) {
+        let Ok(link) = Arc::try_unwrap(self.link).map_err(|_| ()) else { return };
+        match link.wire {
+            Wire::Http(session) => drop(timeout(link.bounds.connect, session.close()).await),
+            Wire::Pipe(pipe, _) => pipe.close().await,
+        }
+    }
+}
+
+impl Answer {
+    fn within(self, limit: u64) -> Result<Self, CallError> {
+        let (Self::Result(bytes) | Self::Error(bytes)) = &self;
+        if bytes.len() as u64 > limit { Err(CallError::TooLarge { limit }) } else { Ok(self) }
+    }
+
+    fn result(self, doing: &'static str) -> Result<Bytes, UpstreamError> {
+        match self {
+            Self::Result(result) => Ok(result),
+            Self::Error(error) => {
+                Err(UpstreamError::Refused { doing, code: message::code(&error).unwrap_or_default() })
+            }
+        }
+    }
+}
