@@ -1,0 +1,209 @@
+//! The last stage: what the parsed modules say.
+
+use regorus::unstable::{BUILTINS, Module, Rule, Span};
+
+use super::{Finding, builtins, graph::Graph};
+use crate::{
+    contract, library,
+    modules::{DENY, REQUIRE_APPROVAL},
+    names::{Scope, Target, Tree, rule_path},
+    syntax::{HeadForm, Step, Visit, head, names, path, walk_rule},
+};
+
+/// Packages of the library that use the modules of the user, so that those cannot use them.
+const ABOVE: [&str; 2] = ["authz", "modules"];
+const HELP_FILE: &str = "write `package cotter.user.<name>`, for example `package cotter.user.hours`";
+
+/// Everything wrong with parsed modules.
+pub(super) fn check(modules: &[Module]) -> Vec<Finding> {
+    let tree = Tree::of(library::modules().iter().chain(modules));
+    let mut graph = Graph::new(&tree);
+    let mut findings = Vec::new();
+    for module in modules {
+        let scope = Scope::of(module);
+        findings.extend(package(module));
+        findings.extend(imports(module, &tree));
+        for rule in &module.policy {
+            findings.extend(rule_head(rule));
+            let at = tree.find(&rule_path(&scope.package, rule)).unwrap_or_default();
+            graph.place(at, rule.span());
+            let mut reader = Reader { tree: &tree, scope: &scope, graph: &mut graph, at, findings: &mut findings };
+            walk_rule(rule, &mut reader);
+        }
+    }
+    if findings.is_empty() {
+        findings.extend(graph.check());
+    }
+    findings
+}
+
+fn package(module: &Module) -> Option<Finding> {
+    let span = &module.package.span;
+    let found = names(&module.package.refr);
+    let whole = path(&module.package.refr).is_some_and(|(_, steps)| steps.len() + 1 == found.len());
+    if found.len() > 2
+        && found.starts_with(&["cotter".to_owned(), "user".to_owned()])
+        && whole
+        && found.iter().all(|name| identifier(name))
+    {
+        return None;
+    }
+    Some(Finding::span(
+        span,
+        format!("the package is {}, and modules live below cotter.user", found.join(".")),
+        HELP_FILE,
+    ))
+}
+
+fn identifier(name: &str) -> bool {
+    let first = |c: char| c.is_ascii_alphabetic() || c == '_';
+    name.starts_with(first) && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+}
+
+fn imports(module: &Module, tree: &Tree) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for import in &module.imports {
+        let found = names(&import.refr);
+        let steps: Vec<Step> = found.iter().skip(1).cloned().map(Step::Name).collect();
+        let problem = match found.first().map(String::as_str) {
+            Some("rego" | "future") => None,
+            Some("input") => contract::missing(&steps).map(|member| format!("the input has no member {member}")),
+            _ => data(tree, &steps).err(),
+        };
+        let alias = import.r#as.as_ref().map(Span::text).or(found.last().map(String::as_str));
+        if let Some(message) = problem {
+            findings.push(Finding::span(&import.span, message, contract::MEMBERS));
+        } else if steps.is_empty() || matches!(alias, Some("input" | "data")) {
+            let message = "an import has to name one package or member, and not hide `input` or `data`";
+            findings.push(Finding::span(&import.span, message, "write for example `import data.cotter.effects`"));
+        }
+    }
+    findings
+}
+
+/// `deny` and `require_approval` are sets of reasons and nothing else: another form would be read as "nothing is refused".
+fn rule_head(rule: &Rule) -> Option<Finding> {
+    let (refr, form) = head(rule);
+    let found = names(refr);
+    let name = found.first().filter(|name| [DENY, REQUIRE_APPROVAL].contains(&name.as_str()))?;
+    let plain = found.len() == 1 && path(refr).is_some_and(|(_, steps)| steps.is_empty());
+    if form == HeadForm::Set && plain {
+        return None;
+    }
+    let message = format!("`{name}` has to be a set of reasons");
+    Some(Finding::span(rule.span(), message, format!("write `{name} contains \"why\" if {{ … }}`")))
+}
+
+/// What may be read of `data`: rules of the library below the decision, and of other modules.
+fn data(tree: &Tree, steps: &[Step]) -> Result<usize, String> {
+    let text = |steps: &[Step]| {
+        steps.iter().fold("data".to_owned(), |text, step| match step {
+            Step::Name(name) => format!("{text}.{name}"),
+            Step::Any => format!("{text}[…]"),
+        })
+    };
+    let name = |at: usize| match steps.get(at) {
+        Some(Step::Name(name)) => name.as_str(),
+        Some(Step::Any) | None => "",
+    };
+    if name(0) != "cotter" || name(1).is_empty() || ABOVE.contains(&name(1)) {
+        return Err(format!(
+            "{} cannot be used here: a module sees data.cotter.user and the library below the decision",
+            text(steps)
+        ));
+    }
+    match tree.follow(steps) {
+        (_, Some(lost)) => Err(format!("there is no {lost} in {}", text(steps))),
+        (at, None) => Ok(at),
+    }
+}
+
+struct Reader<'a, 't> {
+    tree: &'t Tree,
+    scope: &'a Scope,
+    graph: &'a mut Graph<'t>,
+    at: usize,
+    findings: &'a mut Vec<Finding>,
+}
+
+impl Reader<'_, '_> {
+    fn say(&mut self, span: &Span, message: impl Into<String>, help: impl Into<String>) {
+        self.findings.push(Finding::span(span, message, help));
+    }
+
+    fn call(&mut self, name: &str, given: usize, wanted: usize, span: &Span) {
+        // One more than wanted: the last one is compared with the result.
+        if given != wanted && given != wanted + 1 {
+            let message = format!("{name} takes {wanted} arguments and gets {given}");
+            self.say(span, message, "");
+        }
+    }
+
+    fn builtin(&mut self, root: &str, steps: &[Step], given: usize, span: &Span) {
+        let name = steps.iter().fold(root.to_owned(), |name, step| match step {
+            Step::Name(step) => format!("{name}.{step}"),
+            Step::Any => format!("{name}[…]"),
+        });
+        match builtins::arguments(&name) {
+            Some(wanted) => self.call(&name, given, wanted, span),
+            None if BUILTINS.contains_key(name.as_str()) || name == "print" => {
+                self.say(span, format!("the function {name} is not allowed in a policy"), builtins::instead(&name));
+            }
+            None => self.say(span, format!("there is no function {name}"), builtins::instead(&name)),
+        }
+    }
+}
+
+impl Visit for Reader<'_, '_> {
+    fn reference(&mut self, root: &str, steps: &[Step], arguments: Option<usize>, span: &Span) {
+        match (self.scope.resolve(self.tree, root, steps), arguments) {
+            (Target::Input(path), None) => {
+                if let Some(member) = contract::missing(&path) {
+                    self.say(span, format!("the input has no member {member}"), contract::MEMBERS);
+                }
+            }
+            (Target::Input(_), Some(_)) => self.say(span, "the input is not a function", ""),
+            (Target::Data(path), arguments) => match data(self.tree, &path) {
+                Err(message) => self.say(
+                    span,
+                    message,
+                    "see the packages of the library: scopes, tenants, effects, pins, delegation",
+                ),
+                Ok(used) => {
+                    self.graph.add(self.at, used);
+                    let node = self.tree.node(used);
+                    let wanted = node.and_then(|node| node.arguments);
+                    match (arguments, wanted) {
+                        (Some(given), Some(wanted)) => self.call(root, given, wanted, span),
+                        (Some(_), None) => self.say(span, format!("{root} is not a function"), ""),
+                        (None, _) => {}
+                    }
+                }
+            },
+            (Target::Own, Some(given)) => self.builtin(root, steps, given, span),
+            (Target::Own, None) => {}
+        }
+    }
+
+    fn local(&mut self, name: &str, span: &Span) {
+        if self.scope.hides(self.tree, name) {
+            let message = format!("the variable {name} hides a rule or an import of the same name");
+            self.say(span, message, "give it another name");
+        }
+    }
+
+    fn text(&mut self, text: &str, span: &Span) {
+        for (class, ascii) in
+            [("\\d", "[0-9]"), ("\\w", "[0-9A-Za-z_]"), ("\\s", "[ \\t\\n]"), ("\\b", "an explicit boundary")]
+        {
+            if text.contains(class) || text.contains(&class.to_uppercase()) {
+                let message = format!("{class} means other characters here (all of Unicode) than in OPA (ASCII)");
+                self.say(span, message, format!("write {ascii}, or its complement"));
+            }
+        }
+    }
+
+    fn with(&mut self, span: &Span) {
+        self.say(span, "`with` is for tests", "write a function and give it the value as an argument");
+    }
+}

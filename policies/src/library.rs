@@ -1,0 +1,31 @@
+//! The Rego library, as it ships: read by people under `rego/`, built into the program.
+
+use std::sync::OnceLock;
+
+use regorus::unstable::Module;
+
+use crate::syntax;
+
+/// The one entry point.
+pub const DECISION: &str = "data.cotter.authz.decision";
+/// The same rules over every tool of `input.tools`, by name.
+pub const DECISIONS: &str = "data.cotter.authz.decisions";
+/// The module that stands for "no modules of the user"; replaced where there are some.
+pub const NO_MODULES: &str = "cotter/modules.rego";
+
+/// Every file of the library: its name and its text.
+pub const FILES: [(&str, &str); 7] = [
+    ("cotter/authz.rego", include_str!("../rego/cotter/authz.rego")),
+    ("cotter/delegation.rego", include_str!("../rego/cotter/delegation.rego")),
+    ("cotter/effects.rego", include_str!("../rego/cotter/effects.rego")),
+    (NO_MODULES, include_str!("../rego/cotter/modules.rego")),
+    ("cotter/pins.rego", include_str!("../rego/cotter/pins.rego")),
+    ("cotter/scopes.rego", include_str!("../rego/cotter/scopes.rego")),
+    ("cotter/tenants.rego", include_str!("../rego/cotter/tenants.rego")),
+];
+
+/// The library, parsed. It is part of the program, so it parses: a test says so, and an empty answer remembers nothing.
+pub(crate) fn modules() -> &'static [Module] {
+    static MODULES: OnceLock<Vec<Module>> = OnceLock::new();
+    MODULES.get_or_init(|| FILES.iter().filter_map(|(name, text)| syntax::parse(name, text).ok()).collect())
+}

@@ -1,0 +1,254 @@
+//! A snapshot's rule set, prepared once, and the decision on it.
+
+use std::{
+    collections::BTreeMap,
+    sync::atomic::{AtomicU64, Ordering},
+    time::Duration,
+};
+
+use cotter_core::{decision::Kind, name::ToolName, principal::Principal, reason::DenyReason, snapshot::Snapshot};
+use jiff::Timestamp;
+use quick_cache::sync::Cache;
+use regorus::Value;
+
+use crate::{
+    answer::{self, Answer},
+    ask::{Ask, ListAsk, Verdict},
+    authority::Authority,
+    check::{self, Findings},
+    engine::{BUDGET, Engines, EvalError},
+    facts::{Facts, ToolFact},
+    input::Question,
+    library,
+    reads::Reads,
+};
+
+/// Decisions kept. An entry is a few hundred bytes, so this is about a megabyte at most.
+const REMEMBERED: usize = 4096;
+/// Tools of a list in one evaluation, and what that may take: a long list is asked in several.
+const LIST_CHUNK: usize = 256;
+const LIST_BUDGET: Duration = Duration::from_millis(200);
+
+/// Why a snapshot's rule set cannot be used. The one before it stays in force.
+#[derive(Debug, thiserror::Error)]
+pub enum PolicyError {
+    /// A module of the user did not pass the check.
+    #[error("failed to check the policy modules:\n{0}")]
+    Refused(Findings),
+    /// A fact is not a JSON value.
+    #[error("failed to read the snapshot's facts: {0}")]
+    Facts(#[source] serde_json::Error),
+    /// Two delegations of one name.
+    #[error("failed to read the snapshot's delegations: two of them are called {0:?}")]
+    DuplicateGrant(String),
+    /// More tools than can be counted.
+    #[error("failed to read the snapshot's tools: there are too many")]
+    TooManyTools,
+}
+
+/// What a cached decision depends on. The rest of the input is the same for every decision of one policy.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+struct Key {
+    authority: u128,
+    tool: u32,
+    call: bool,
+    modern: bool,
+    pin: crate::PinFacts,
+}
+
+/// A snapshot's rule set: the library, the modules of the user and the facts, parsed and keyed once.
+///
+/// Shared by all threads. A decision takes an engine of its own, so no two decisions wait for each other.
+pub struct Policy {
+    id: u64,
+    facts: Facts,
+    engines: Engines,
+    reads: Reads,
+    remembered: Cache<Key, Answer>,
+}
+
+impl Policy {
+    /// Prepares a snapshot's rule set. Its modules are checked and parsed here and never again.
+    ///
+    /// # Errors
+    /// See [`PolicyError`]; nothing of a rule set that does not pass is used.
+    pub fn prepare(snapshot: &Snapshot) -> Result<Self, PolicyError> {
+        static NEXT: AtomicU64 = AtomicU64::new(0);
+        let facts = Facts::new(snapshot)?;
+        let checked = check::check(&snapshot.policies).map_err(PolicyError::Refused)?;
+        let reads = Reads::of(&checked);
+        let id = NEXT.fetch_add(1, Ordering::Relaxed);
+        Ok(Self { id, facts, engines: checked.engines, reads, remembered: Cache::new(REMEMBERED) })
+    }
+
+    /// Who a principal is to this policy at a time: made once for a token, kept with it, and passed to every question.
+    ///
+    /// # Errors
+    /// A fact that is not a JSON value (never, for a principal made from a token).
+    pub fn authority(&self, principal: &Principal, now: Timestamp) -> Result<Authority, PolicyError> {
+        Authority::new(self.id, &self.facts, principal, now)
+    }
+
+    /// Whether an authority was made by this policy and still says the truth.
+    #[must_use]
+    pub fn accepts(&self, authority: &Authority, now: Timestamp) -> bool {
+        authority.policy == self.id && authority.is_valid(now)
+    }
+
+    /// Whether decisions on calls are remembered: nothing in the rule set reads the arguments, the time, an approval or a ledger.
+    #[must_use]
+    pub const fn is_cacheable(&self) -> bool {
+        self.reads.call_is_stable()
+    }
+
+    /// Decides on one tool. Total: whatever goes wrong is a refusal with its own reason.
+    ///
+    /// A call is first decided as a list would, without arguments: what a principal does not see it cannot call.
+    #[must_use]
+    pub fn decide(&self, ask: &Ask<'_>) -> Verdict {
+        let Some(tool) = self.facts.tools.get(ask.tool) else {
+            return verdict(Answer::refused(DenyReason::Unlisted, None), false);
+        };
+        let made;
+        let authority = match ask.authority.filter(|authority| self.accepts(authority, ask.now)) {
+            Some(authority) => authority,
+            None => match self.authority(ask.principal, ask.now) {
+                Ok(authority) => {
+                    made = authority;
+                    &made
+                }
+                Err(error) => return verdict(Answer::refused(DenyReason::PolicyError, Some(error.to_string())), false),
+            },
+        };
+        let question = Question::new(ask, authority);
+        if ask.kind == Kind::List || !self.reads.tells_calls_from_lists() {
+            let answer = self.answer(&question, tool);
+            let visible = answer.decision.allow;
+            return verdict(answer, visible);
+        }
+        let seen = self.answer(&question.as_list(), tool);
+        match seen.decision.allow {
+            true => verdict(self.answer(&question, tool), true),
+            false => verdict(seen, false),
+        }
+    }
+
+    /// Decides on many tools at once: which of them may the principal see? The rules are those of [`Policy::decide`].
+    #[must_use]
+    pub fn visible(&self, ask: &ListAsk<'_>) -> BTreeMap<ToolName, Verdict> {
+        let made = ask.authority.filter(|authority| self.accepts(authority, ask.now)).cloned();
+        let authority = match made.map_or_else(|| self.authority(ask.principal, ask.now), Ok) {
+            Ok(authority) => authority,
+            Err(error) => {
+                let answer = Answer::refused(DenyReason::PolicyError, Some(error.to_string()));
+                return ask.tools.keys().map(|tool| (tool.clone(), verdict(answer.clone(), false))).collect();
+            }
+        };
+        let mut verdicts = BTreeMap::new();
+        let mut open = Vec::new();
+        for (name, pin) in ask.tools {
+            let Some(tool) = self.facts.tools.get(name) else {
+                verdicts.insert(name.clone(), verdict(Answer::refused(DenyReason::Unlisted, None), false));
+                continue;
+            };
+            let question = Question::of_list(ask, &authority, name, *pin);
+            match self.remembered(&question, tool) {
+                Some(answer) => drop(verdicts.insert(name.clone(), seen(answer))),
+                None => open.push((question, tool)),
+            }
+        }
+        for chunk in open.chunks(LIST_CHUNK) {
+            verdicts.extend(self.list(chunk));
+        }
+        verdicts
+    }
+
+    /// One evaluation over many tools. Where it fails as a whole, each tool is asked about by itself, so that one tool's trouble is its
+    /// own.
+    fn list(&self, questions: &[(Question<'_>, &ToolFact)]) -> Vec<(ToolName, Verdict)> {
+        let Some((first, _)) = questions.first() else { return Vec::new() };
+        let tools =
+            questions.iter().map(|(question, tool)| (Value::from(question.tool.as_str()), tool.document(question.pin)));
+        let input = first.list_document(&self.facts.server, Value::from(tools.collect::<BTreeMap<_, _>>()));
+        let found = match self.engines.eval(library::DECISIONS, &input, LIST_BUDGET) {
+            Err(EvalError { code: DenyReason::PolicyTimeout, message }) => {
+                let late = Answer::refused(DenyReason::PolicyTimeout, Some(message));
+                return questions.iter().map(|(question, _)| (question.tool.clone(), seen(late.clone()))).collect();
+            }
+            outcome => outcome.ok(),
+        };
+        let found = found.as_ref().and_then(|found| found.as_object().ok());
+        let answer = |question: &Question<'_>, tool: &ToolFact| match found {
+            None => self.answer(question, tool),
+            Some(found) => {
+                let answer = answer::read(found.get(&Value::from(question.tool.as_str())).unwrap_or(&Value::Undefined));
+                self.remember(question, tool, &answer);
+                answer
+            }
+        };
+        questions.iter().map(|(question, tool)| (question.tool.clone(), seen(answer(question, tool)))).collect()
+    }
+
+    fn answer(&self, question: &Question<'_>, tool: &ToolFact) -> Answer {
+        if let Some(answer) = self.remembered(question, tool) {
+            return answer;
+        }
+        let document = question.document(&self.facts.server, tool.document(question.pin), self.reads.arguments());
+        let input = match document {
+            Ok(input) => input,
+            Err(message) => return Answer::refused(DenyReason::PolicyError, Some(message)),
+        };
+        match self.engines.eval(library::DECISION, &input, BUDGET) {
+            Ok(value) => {
+                let answer = answer::read(&value);
+                self.remember(question, tool, &answer);
+                answer
+            }
+            Err(EvalError { code, message }) => Answer::refused(code, Some(message)),
+        }
+    }
+
+    fn remembered(&self, question: &Question<'_>, tool: &ToolFact) -> Option<Answer> {
+        self.remembered.get(&self.key(question, tool)?)
+    }
+
+    fn remember(&self, question: &Question<'_>, tool: &ToolFact, answer: &Answer) {
+        if let Some(key) = self.key(question, tool) {
+            self.remembered.insert(key, answer.clone());
+        }
+    }
+
+    /// What the answer depends on; nothing where it depends on more than a key can hold.
+    fn key(&self, question: &Question<'_>, tool: &ToolFact) -> Option<Key> {
+        let stable = match question.kind {
+            Kind::Call => self.reads.call_is_stable(),
+            Kind::List => self.reads.list_is_stable(),
+        };
+        let told_apart = self.reads.tells_calls_from_lists();
+        if !stable || (told_apart && !question.has_usual_method()) {
+            return None;
+        }
+        Some(Key {
+            authority: question.authority.key,
+            tool: tool.index,
+            call: told_apart && question.kind == Kind::Call,
+            modern: question.is_modern(),
+            pin: question.pin,
+        })
+    }
+}
+
+impl std::fmt::Debug for Policy {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Policy").field("id", &self.id).field("reads", &self.reads).finish_non_exhaustive()
+    }
+}
+
+fn verdict(answer: Answer, visible: bool) -> Verdict {
+    Verdict { decision: answer.decision, delegation: answer.delegation, visible }
+}
+
+fn seen(answer: Answer) -> Verdict {
+    let visible = answer.decision.allow;
+    verdict(answer, visible)
+}
