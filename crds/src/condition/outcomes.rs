@@ -138,4 +138,6 @@ outcomes! {
 
     /// All of it.
     ready = READY True "Ready";
+    /// A Deployment, Service or another child could not be made what it should be.
+    apply_failed = READY False "ApplyFailed";
 }
