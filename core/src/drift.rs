@@ -189,9 +189,10 @@ fn canonical_numbers(value: &mut Value) {
     }
 }
 
-/// `1.0` and `-0.0` as RFC 8785 writes them. Values beyond ±(2^53−1) were refused before, so the cast is exact.
+/// `1.0` and `-0.0` as RFC 8785 writes them. Within ±2^53 the cast is exact.
 fn whole(number: &Number) -> Option<i64> {
-    number.as_f64().filter(|double| number.is_f64() && double.fract() == 0.0).map(|double| double as i64)
+    let double = number.as_f64().filter(|double| number.is_f64() && double.fract() == 0.0)?;
+    (double.abs() < 9_007_199_254_740_992.0).then_some(double as i64)
 }
 
 fn unreadable(error: &HashError) -> Drift {

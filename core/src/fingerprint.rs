@@ -29,6 +29,9 @@ pub enum HashError {
     /// A number that not every reader takes for the same one.
     #[error("failed to hash: the number at `{0}` is beyond ±(2^53−1), where readers disagree; write it as a string")]
     UnsafeInteger(String),
+    /// The same of an integer with so many digits that a parsed value does not hold it.
+    #[error("failed to hash: the integer {0} is beyond ±(2^53−1), where readers disagree; write it as a string")]
+    UnsafeLiteral(String),
     /// The scheme hashes an object.
     #[error("failed to hash: not a JSON object")]
     NotAnObject,
@@ -50,11 +53,17 @@ impl HashError {
     /// Whether the object itself is at fault, which makes it `Ambiguous`, and not what was asked of it.
     #[must_use]
     pub const fn is_ambiguous(&self) -> bool {
-        matches!(self, Self::Strict(_) | Self::UnsafeInteger(_) | Self::NotAnObject | Self::Canonical(_))
+        matches!(
+            self,
+            Self::Strict(_) | Self::UnsafeInteger(_) | Self::UnsafeLiteral(_) | Self::NotAnObject | Self::Canonical(_)
+        )
     }
 }
 
 /// The fingerprint of a value that was parsed with [`strict::parse`].
+///
+/// Where the text is at hand, [`fingerprint_bytes`] and [`crate::tool::ToolObject::fingerprint`] also refuse integers
+/// that a value does not show.
 ///
 /// # Errors
 /// The value cannot be hashed without two readers disagreeing about it, or the scheme does not fit it.
@@ -87,7 +96,13 @@ pub fn fingerprint(value: &Value, scheme: Scheme, ignore: &Ignore) -> Result<Fin
 /// # Errors
 /// As [`fingerprint`], and where the bytes are not strict JSON.
 pub fn fingerprint_bytes(bytes: &[u8], scheme: Scheme, ignore: &Ignore) -> Result<Fingerprint, HashError> {
-    fingerprint(&strict::parse(bytes, Limits::default())?, scheme, ignore)
+    let value = strict::parse(bytes, Limits::default())?;
+    // Strict JSON is UTF-8.
+    if let Some(literal) = std::str::from_utf8(bytes).ok().and_then(strict::unsafe_literal) {
+        let pointer = strict::unsafe_integer(&value);
+        return Err(pointer.map_or_else(|| HashError::UnsafeLiteral(literal.to_owned()), HashError::UnsafeInteger));
+    }
+    fingerprint(&value, scheme, ignore)
 }
 
 /// A digest for every member of an object, so that a difference can be told by name where only digests were kept.

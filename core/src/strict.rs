@@ -9,6 +9,8 @@
 mod node;
 mod visit;
 
+use std::ops::Not as _;
+
 use serde_json::Value;
 
 use crate::pointer::join;
@@ -133,14 +135,39 @@ pub fn parse(bytes: &[u8], limits: Limits) -> Result<Value, StrictError> {
     visit::read::<Value>(bytes, limits)
 }
 
-/// The first number that not every reader takes for the same one: beyond ±(2^53−1), where every double is an integer
-/// and neighbouring integers share one. RFC 8785 would give two such schemas one form.
+/// The pointer to the first number that not every reader takes for the same one: an integer beyond ±(2^53−1), where
+/// neighbours share one double and RFC 8785 would give two schemas one form.
 ///
-/// The rule looks at the value and not at the spelling, so that `1e20` is treated like `100000000000000000000`, which
-/// is what the first becomes behind a server that prints doubles.
+/// A double up to 1e21 counts as well, however it was spelt: RFC 8785 and every ECMAScript printer write it with all
+/// its digits, so that `1e20` has become such an integer behind the next hop. Integers of more digits are no integers
+/// any more in a parsed value: [`unsafe_literal`] finds them in the text.
 #[must_use]
 pub fn unsafe_integer(value: &Value) -> Option<String> {
     find(value, &mut String::new())
+}
+
+/// The first integer in a text of strict JSON that is written with all its digits and lies beyond ±(2^53−1).
+#[must_use]
+pub fn unsafe_literal(text: &str) -> Option<&str> {
+    let mut quoted = text.split('"');
+    let mut outside = quoted.next();
+    while let Some(plain) = outside {
+        let mut tokens =
+            plain.split(|char: char| matches!(char, '[' | ']' | '{' | '}' | ',' | ':') || char.is_whitespace());
+        if let Some(literal) = tokens.find(|token| is_unsafe_literal(token)) {
+            return Some(literal);
+        }
+        // The string ends at the first quote that an even number of backslashes precedes.
+        while quoted.next().is_some_and(|part| part.bytes().rev().take_while(|byte| *byte == b'\\').count() % 2 == 1) {}
+        outside = quoted.next();
+    }
+    None
+}
+
+fn is_unsafe_literal(token: &str) -> bool {
+    let digits = token.strip_prefix('-').unwrap_or(token);
+    let whole = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
+    whole && digits.parse::<u64>().is_ok_and(|number| number <= MAX_SAFE).not()
 }
 
 const MAX_SAFE: u64 = (1 << 53) - 1;
@@ -166,5 +193,5 @@ fn is_unsafe(number: &serde_json::Number) -> bool {
     if let Some(whole) = number.as_i64() {
         return whole.unsigned_abs() > MAX_SAFE;
     }
-    number.is_u64() || number.as_f64().is_none_or(|double| double.abs() >= 9_007_199_254_740_992.0)
+    number.is_u64() || number.as_f64().is_none_or(|double| (9_007_199_254_740_992.0..1e21).contains(&double.abs()))
 }

@@ -8,6 +8,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
+use crate::fingerprint::{Fingerprint, HashError, Ignore, Scheme, fingerprint};
 use crate::strict::{self, Limits, StrictError};
 
 /// One entry of a list: a tool, or anything else that has a name of its own ([`ListKind`]).
@@ -111,6 +112,17 @@ impl ToolObject {
     /// The text is not strict JSON, not an object, or has no name.
     pub fn parse(text: &str, kind: ListKind) -> Result<Self, ListError> {
         entry(text, kind, 0, Limits::default())
+    }
+
+    /// The fingerprint of the object as it was sent.
+    ///
+    /// # Errors
+    /// As [`fingerprint_bytes`](crate::fingerprint::fingerprint_bytes).
+    pub fn fingerprint(&self, scheme: Scheme, ignore: &Ignore) -> Result<Fingerprint, HashError> {
+        match strict::unsafe_literal(&self.raw).filter(|_| strict::unsafe_integer(&self.value).is_none()) {
+            Some(literal) => Err(HashError::UnsafeLiteral(literal.to_owned())),
+            None => fingerprint(&self.value, scheme, ignore),
+        }
     }
 }
 

@@ -62,17 +62,19 @@ impl Pass<'_> {
         match self.fault {
             Some(Fault::Duplicate) => StrictError::DuplicateKey { pointer, at },
             Some(Fault::Depth) => StrictError::TooDeep { limit: self.limit, pointer, at },
-            None => by_message(&error.to_string(), pointer, at),
+            None => by_message(&error.to_string(), self.limit, pointer, at),
         }
     }
 }
 
 /// The parser keeps the kind of its errors to itself but for the text; a text that is not known here is still an error.
-fn by_message(reason: &str, pointer: String, at: Position) -> StrictError {
+fn by_message(reason: &str, limit: u8, pointer: String, at: Position) -> StrictError {
     if reason.starts_with("number out of range") {
         StrictError::NotFinite { pointer, at }
     } else if reason.starts_with("lone leading surrogate") || reason.starts_with("unexpected end of hex escape") {
         StrictError::LoneSurrogate { pointer, at }
+    } else if reason.starts_with("recursion limit") {
+        StrictError::TooDeep { limit, pointer, at }
     } else {
         StrictError::Syntax { reason: reason.to_owned(), pointer }
     }
