@@ -109,6 +109,8 @@ outcomes! {
     surface_changed = IN_SYNC False "SurfaceChanged";
     /// Tools are offered and none is approved.
     not_pinned = IN_SYNC False "NotPinned";
+    /// Several pins name the server, so that nothing is approved until one is left.
+    pin_conflict = IN_SYNC False "Conflict";
     /// Could not check: nothing was observed yet.
     not_observed = IN_SYNC Unknown "NotObserved";
     /// Could not check: the server cannot be read.

@@ -1,0 +1,222 @@
+//! Attenuation: what a delegation gives after every parent above it. Each link can only take away.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use cotter_core::{
+    effect::Effect,
+    grant::{Glob, Grant, Inactive},
+    name::{Scope, Tenant},
+};
+use jiff::Timestamp;
+
+use crate::delegation::Delegation;
+
+/// The accepted delegations of a namespace, by name; a name with `None` exists and was not accepted.
+pub(crate) type Known<'a> = BTreeMap<&'a str, Option<&'a Delegation>>;
+
+/// The longest chain that is followed: one more than the largest `maxDepth` lets stand below a root.
+const LONGEST: usize = 9;
+
+/// Why a chain does not reach a root.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Broken {
+    /// There is no delegation of this name.
+    Missing(String),
+    /// It exists and was not accepted.
+    NotAccepted(String),
+    /// It stands above itself.
+    Cycle(String),
+    /// More links than any `maxDepth` allows.
+    TooLong,
+}
+
+/// A delegation with its parents, nearest first.
+#[derive(Debug, Clone)]
+pub(crate) struct Chain<'a> {
+    own: &'a Delegation,
+    above: Vec<&'a Delegation>,
+    broken: Option<Broken>,
+}
+
+/// What is left of a delegation after its chain.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Effective {
+    /// Scopes that every link has.
+    pub(crate) scopes: BTreeSet<Scope>,
+    /// Effects that every link has.
+    pub(crate) effects: BTreeSet<Effect>,
+    /// Tenants that every link has.
+    pub(crate) tenants: BTreeSet<Tenant>,
+    /// One list of patterns for each link; a tool has to fit all.
+    pub(crate) tools: Vec<Vec<Glob>>,
+    /// Servers that every link names.
+    pub(crate) servers: BTreeSet<String>,
+    /// The latest start.
+    pub(crate) not_before: Option<Timestamp>,
+    /// The earliest end.
+    pub(crate) expires_at: Timestamp,
+    /// How many parents stand above.
+    pub(crate) depth: usize,
+}
+
+impl<'a> Chain<'a> {
+    /// Follows the parents of a delegation.
+    #[must_use]
+    pub(crate) fn follow(own: &'a Delegation, known: &Known<'a>) -> Self {
+        let mut chain = Self { own, above: Vec::new(), broken: None };
+        let mut seen = BTreeSet::from([own.name.as_str()]);
+        let mut next = own.parent.as_deref();
+        while let Some(name) = next {
+            if !seen.insert(name) {
+                chain.broken = Some(Broken::Cycle(name.to_owned()));
+            } else if chain.above.len() >= LONGEST {
+                chain.broken = Some(Broken::TooLong);
+            } else {
+                match known.get(name) {
+                    Some(Some(parent)) => {
+                        chain.above.push(parent);
+                        next = parent.parent.as_deref();
+                        continue;
+                    }
+                    Some(None) => chain.broken = Some(Broken::NotAccepted(name.to_owned())),
+                    None => chain.broken = Some(Broken::Missing(name.to_owned())),
+                }
+            }
+            break;
+        }
+        chain
+    }
+
+    /// The delegation itself.
+    #[must_use]
+    pub(crate) const fn own(&self) -> &'a Delegation {
+        self.own
+    }
+
+    /// Its parents, nearest first.
+    #[must_use]
+    pub(crate) fn above(&self) -> &[&'a Delegation] {
+        &self.above
+    }
+
+    /// Why it does not reach a root.
+    #[must_use]
+    pub(crate) const fn broken(&self) -> Option<&Broken> {
+        self.broken.as_ref()
+    }
+
+    /// The first parent, counted from below, that does not allow so many delegations below it.
+    #[must_use]
+    pub(crate) fn too_deep_for(&self) -> Option<&'a Delegation> {
+        let mut below = self.above.iter().zip(1_u32..);
+        below.find(|(parent, distance)| parent.max_depth < *distance).map(|(parent, _)| *parent)
+    }
+
+    /// Why it gives nothing, whatever the time.
+    #[must_use]
+    pub(crate) fn inactive(&self) -> Option<Inactive> {
+        if self.own.suspended {
+            Some(Inactive::Suspended)
+        } else if self.broken.is_some() || self.above.iter().any(|parent| parent.suspended) {
+            Some(Inactive::ParentInactive)
+        } else {
+            self.too_deep_for().map(|_| Inactive::DepthExceeded)
+        }
+    }
+
+    /// What is left after every link that was found.
+    #[must_use]
+    pub(crate) fn effective(&self) -> Effective {
+        let own = self.own;
+        let start = Effective {
+            scopes: own.scopes.clone(),
+            effects: own.effects.clone(),
+            tenants: own.tenants.clone(),
+            tools: vec![own.tools.clone()],
+            servers: own.servers.clone(),
+            not_before: own.not_before,
+            expires_at: own.expires_at,
+            depth: self.above.len(),
+        };
+        self.above.iter().fold(start, |narrowed, parent| narrowed.within(parent))
+    }
+
+    /// What the delegation asks for and its chain does not give: names of fields, in the order of the resource.
+    #[must_use]
+    pub(crate) fn wider(&self) -> Vec<&'static str> {
+        if self.above.is_empty() {
+            return Vec::new();
+        }
+        let (own, left) = (self.own, self.effective());
+        let fields = [
+            ("to.servers", own.servers != left.servers),
+            ("scopes", own.scopes != left.scopes),
+            ("effects", own.effects != left.effects),
+            ("tenants", own.tenants != left.tenants),
+            ("tools", !self.above.iter().all(|parent| contained(&own.tools, &parent.tools))),
+            ("expiresAt", own.expires_at != left.expires_at),
+            ("notBefore", own.not_before != left.not_before && own.not_before.is_some()),
+        ];
+        fields.into_iter().filter(|(_, wider)| *wider).map(|(name, _)| name).collect()
+    }
+
+    /// The grant that the sidecars of this server enforce. A server that a parent does not name is out of reach: the
+    /// grant is then inactive there, and its delegates still act under delegations only.
+    #[must_use]
+    pub(crate) fn grant(&self, server: &str) -> Grant {
+        let left = self.effective();
+        let out_of_reach = (!left.servers.contains(server)).then_some(Inactive::ParentInactive);
+        Grant {
+            name: self.own.name.clone(),
+            delegator: self.own.delegator.clone(),
+            delegate: self.own.delegate.clone(),
+            scopes: left.scopes,
+            effects: left.effects,
+            tools: left.tools,
+            tenants: left.tenants,
+            not_before: left.not_before,
+            expires_at: left.expires_at,
+            inactive: self.inactive().or(out_of_reach),
+            ancestors: self.above.iter().map(|parent| parent.name.clone()).collect(),
+        }
+    }
+}
+
+impl Effective {
+    fn within(mut self, parent: &Delegation) -> Self {
+        self.scopes.retain(|scope| parent.scopes.contains(scope));
+        self.effects.retain(|effect| parent.effects.contains(effect));
+        self.servers.retain(|server| parent.servers.contains(server));
+        self.tenants = common_tenants(&self.tenants, &parent.tenants);
+        self.tools.push(parent.tools.clone());
+        self.not_before = self.not_before.max(parent.not_before);
+        self.expires_at = self.expires_at.min(parent.expires_at);
+        self
+    }
+}
+
+/// The tenants of both; `*` is every tenant, so that the other side is what is left.
+fn common_tenants(own: &BTreeSet<Tenant>, parent: &BTreeSet<Tenant>) -> BTreeSet<Tenant> {
+    match (own.contains("*"), parent.contains("*")) {
+        (_, true) => own.clone(),
+        (true, false) => parent.clone(),
+        (false, false) => own.intersection(parent).cloned().collect(),
+    }
+}
+
+/// Whether everything that fits a pattern of `inner` fits one of `outer`.
+fn contained(inner: &[Glob], outer: &[Glob]) -> bool {
+    inner.iter().all(|pattern| outer.iter().any(|other| within(pattern, other)))
+}
+
+/// Whether everything that fits `inner` fits `outer`.
+///
+/// Exact, for patterns whose only metacharacter is `*`: put a letter that no pattern can have in place of every `*` of
+/// `inner`. Only a `*` of `outer` can take that letter; where one does, it takes every run as well. For the same reason
+/// several patterns hold one together only where one of them holds it alone.
+pub(crate) fn within(inner: &Glob, outer: &Glob) -> bool {
+    outer.matches(&inner.as_str().replace('*', "\u{1}"))
+}
+
+#[cfg(test)]
+mod tests;
