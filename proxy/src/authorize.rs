@@ -1,15 +1,34 @@
 //! The permit: proof that the decision allowed one call. Sending a call demands one, so forgetting a check does not compile.
+//!
+//! List and call ask the same policy on the same verified catalogue, and what is refused whatever the arguments are does not
+//! exist for its caller, in the list and in the call alike.
 
-use std::sync::Arc;
+use std::{collections::BTreeMap, sync::Arc};
 
-use cotter_core::{fingerprint::Fingerprint, name::ToolName};
+use cotter_core::{
+    catalogue::{Entry, Lookup},
+    decision::{Approval, Decision, Era, Kind, Obligations},
+    fingerprint::Fingerprint,
+    name::ToolName,
+    reason::DenyReason,
+    snapshot::InsufficientScope,
+};
+use cotter_policies::{Ask, ListAsk, PinFacts, Verdict};
+use jiff::Timestamp;
+use tokio::runtime::{Handle, RuntimeFlavor};
 
-/// What was allowed. Only the decision in this crate makes one; it is used up by one call.
+use crate::{
+    respond::{Refusal, With},
+    state::{Caller, Enforced},
+};
+
+/// What was allowed. Only the decision in this module makes one; it is good for one call.
 #[derive(Debug)]
 pub struct Permit {
     tool: ToolName,
     fingerprint: Option<Fingerprint>,
     delegation: Option<Arc<str>>,
+    obligations: Obligations,
 }
 
 impl Permit {
@@ -28,4 +47,113 @@ impl Permit {
     pub const fn delegation(&self) -> Option<&Arc<str>> {
         self.delegation.as_ref()
     }
+    /// What has to hold on the way.
+    #[must_use]
+    pub const fn obligations(&self) -> &Obligations {
+        &self.obligations
+    }
+}
+
+/// Who asks, of which rules, and when.
+#[derive(Debug, Clone, Copy)]
+pub struct Question<'a> {
+    /// The rules.
+    pub enforced: &'a Enforced,
+    /// The caller.
+    pub caller: &'a Caller,
+    /// The line of the protocol.
+    pub era: Era,
+    /// The time.
+    pub now: Timestamp,
+}
+
+impl<'a> Question<'a> {
+    /// Whether this tool may be called with these arguments.
+    ///
+    /// # Errors
+    /// Every reason from `NotReady` to `ApprovalRequired`; those that do not depend on the arguments read as an unknown tool.
+    pub fn call(&self, tool: &str, arguments: Option<&str>) -> Result<(Permit, &'a Entry), Refusal> {
+        let catalogue = self.enforced.catalogue()?;
+        self.caller.standing.check(self.enforced.snapshot(), self.now)?;
+        let entry = match catalogue.lookup(tool) {
+            Lookup::Callable(entry) => entry,
+            Lookup::Refused(reason) => return Err(Refusal::new(reason)),
+        };
+        let ask = Ask {
+            principal: &self.caller.principal,
+            authority: self.caller.authority.as_ref(),
+            era: self.era,
+            method: "tools/call",
+            kind: Kind::Call,
+            tool: &entry.name,
+            pin: facts(entry),
+            arguments,
+            now: self.now,
+        };
+        let verdict = self.evaluate(|policy| policy.decide(&ask));
+        if !verdict.is_allowed() {
+            return Err(self.refused(&verdict));
+        }
+        if verdict.decision.obligations.approval == Approval::Always {
+            return Err(Refusal::new(DenyReason::ApprovalRequired));
+        }
+        let permit = Permit {
+            tool: entry.name.clone(),
+            fingerprint: entry.fingerprint,
+            delegation: verdict.delegation,
+            obligations: verdict.decision.obligations.clone(),
+        };
+        Ok((permit, entry))
+    }
+
+    /// The tools that the caller may see, sorted by name.
+    ///
+    /// # Errors
+    /// `NotReady`, `NoDelegation`.
+    pub fn list(&self) -> Result<Vec<&'a Entry>, Refusal> {
+        let catalogue = self.enforced.catalogue()?;
+        self.caller.standing.check(self.enforced.snapshot(), self.now)?;
+        let tools: BTreeMap<ToolName, PinFacts> =
+            catalogue.callable().map(|entry| (entry.name.clone(), facts(entry))).collect();
+        let ask = ListAsk {
+            principal: &self.caller.principal,
+            authority: self.caller.authority.as_ref(),
+            era: self.era,
+            method: "tools/list",
+            tools: &tools,
+            now: self.now,
+        };
+        let verdicts = self.evaluate(|policy| policy.visible(&ask));
+        let seen = |entry: &&Entry| verdicts.get(&entry.name).is_some_and(Verdict::is_allowed);
+        Ok(catalogue.callable().filter(seen).collect())
+    }
+
+    /// A rule set whose answers are not remembered can take its whole budget: then other tasks leave this thread first.
+    fn evaluate<T>(&self, question: impl FnOnce(&cotter_policies::Policy) -> T) -> T {
+        let policy = &self.enforced.policy;
+        let threads = Handle::try_current().map(|handle| handle.runtime_flavor());
+        if !policy.is_cacheable() && matches!(threads, Ok(RuntimeFlavor::MultiThread)) {
+            return tokio::task::block_in_place(|| question(policy));
+        }
+        question(policy)
+    }
+
+    fn refused(&self, verdict: &Verdict) -> Refusal {
+        let decision: &Decision = &verdict.decision;
+        let reason = decision.first_reason().unwrap_or(DenyReason::PolicyUndefined);
+        let refusal = Refusal { reason, reasons: decision.reasons.clone(), with: With::Nothing };
+        let only_scope = !decision.reasons.is_empty()
+            && decision.reasons.iter().all(|reason| reason.code == DenyReason::MissingScope);
+        let challenge = self.enforced.snapshot().access.insufficient_scope == InsufficientScope::Challenge;
+        if only_scope && challenge && !decision.challenge_scopes.is_empty() {
+            let refusal = Refusal { reason: DenyReason::InsufficientScope, ..refusal };
+            return refusal.with(With::Scopes(decision.challenge_scopes.clone()));
+        }
+        // Nobody without an active delegation learns more than that, and everybody learns it of every tool.
+        if verdict.visible || reason == DenyReason::NoDelegation { refusal } else { refusal.hidden() }
+    }
+}
+
+fn facts(entry: &Entry) -> PinFacts {
+    PinFacts { state: entry.state.as_str(), class: entry.drift.as_ref().map(|drift| drift.class.as_str()) }
 }

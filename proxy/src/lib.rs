@@ -3,6 +3,33 @@
 //! One request goes through [`front`] in one fixed order: hygiene, token, strict JSON, revision and headers, session, method,
 //! limits, verified catalogue, decision, forwarding, audit. Everything that can refuse does so through [`respond`].
 
+pub mod admin;
+pub mod audit;
 pub mod authorize;
+pub mod contact;
+pub mod conversation;
+pub mod envelope;
+pub mod exchange;
+pub mod front;
+pub mod hygiene;
+pub mod keeper;
+pub mod legacy;
+pub mod limit;
+pub mod listen;
+pub mod metadata;
+pub mod metrics;
+pub mod modern;
+pub mod random;
 pub mod reader;
+pub mod respond;
+pub mod revision;
+pub mod server_info;
+pub mod session;
+pub mod sidecar;
+pub mod state;
+pub mod token;
+pub mod tools;
 pub mod upstream;
+pub mod uses;
+
+pub use sidecar::{Config, Sidecar, StartError};

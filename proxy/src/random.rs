@@ -1,0 +1,26 @@
+//! Ids that nobody can guess.
+
+use aws_lc_rs::rand;
+
+/// 128 random bits, as 32 hexadecimal digits.
+///
+/// Where the system gives no randomness the process ends: an id that can be guessed is worse than none.
+#[must_use]
+pub fn id() -> String {
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
+    let mut bytes = [0_u8; 16];
+    if rand::fill(&mut bytes).is_err() {
+        std::process::abort();
+    }
+    let digit = |nibble: u8| char::from(DIGITS.get(usize::from(nibble)).copied().unwrap_or(b'0'));
+    bytes.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn an_id_is_32_digits_and_never_the_same() {
+        let (one, two) = (super::id(), super::id());
+        assert!(one.len() == 32 && one != two, "{one} {two}");
+    }
+}
