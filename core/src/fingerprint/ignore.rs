@@ -102,11 +102,11 @@ impl From<Ignore> for Vec<Pointer> {
     }
 }
 
-/// The object that holds what `pointer` names, and the name; nothing where the way ends before.
-fn parent<'v>(
-    value: &'v mut Value,
-    pointer: &Pointer,
-) -> Result<Option<(&'v mut Map<String, Value>, String)>, HashError> {
+/// The object that holds what a pointer names, and the name.
+type Place<'v> = (&'v mut Map<String, Value>, String);
+
+/// The place of what `pointer` names; nothing where the way ends before.
+fn parent<'v>(value: &'v mut Value, pointer: &Pointer) -> Result<Option<Place<'v>>, HashError> {
     let mut segments: Vec<String> = pointer.segments().collect();
     let Some(last) = segments.pop() else { return Ok(None) };
     let mut here = value;

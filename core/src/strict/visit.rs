@@ -176,7 +176,7 @@ struct Names<'de> {
 }
 
 impl<'de> Names<'de> {
-    fn contains(&self, name: &Cow<'de, str>, list: &[Cow<'de, str>]) -> bool {
+    fn contains(&self, name: &str, list: &[Cow<'de, str>]) -> bool {
         match &self.hashed {
             Some(set) => set.contains(name),
             None => list.iter().skip(self.from).any(|other| other == name),
