@@ -1,0 +1,48 @@
+//! `cotter-operator`.
+
+use anyhow::Context;
+use clap::Parser;
+use cotter_operator::settings::{LogFormat, Settings};
+use tokio::{
+    signal::unix::{SignalKind, signal},
+    sync::watch,
+};
+use tracing_subscriber::EnvFilter;
+
+/// The policy interpreter evaluates deep expressions recursively.
+const STACK: usize = 16 * 1024 * 1024;
+
+fn main() -> anyhow::Result<()> {
+    let settings = Settings::parse();
+    log(&settings)?;
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().thread_stack_size(STACK).build();
+    runtime.context("failed to start the runtime")?.block_on(run(settings))
+}
+
+async fn run(settings: Settings) -> anyhow::Result<()> {
+    let client = kube::Client::try_default().await.context("failed to find the API server")?;
+    let (stop, stopping) = watch::channel(false);
+    let mut terminate = signal(SignalKind::terminate()).context("failed to listen for SIGTERM")?;
+    let mut interrupt = signal(SignalKind::interrupt()).context("failed to listen for SIGINT")?;
+    tokio::spawn(async move {
+        tokio::select! {
+            _ = terminate.recv() => {}
+            _ = interrupt.recv() => {}
+        }
+        tracing::info!("stopping");
+        stop.send_replace(true);
+    });
+    cotter_operator::run(client, settings, stopping).await?;
+    tracing::info!("stopped");
+    Ok(())
+}
+
+fn log(settings: &Settings) -> anyhow::Result<()> {
+    let filter = EnvFilter::try_new(&settings.log).context("failed to read --log")?;
+    let lines = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
+    match settings.log_format {
+        LogFormat::Json => lines.json().flatten_event(true).init(),
+        LogFormat::Text => lines.init(),
+    }
+    Ok(())
+}
