@@ -12,21 +12,23 @@ spawn() {
 	pid_of[$name]=$!
 }
 
-# await NAME SECONDS COMMAND…: until the command succeeds. A program that ended meanwhile is reported with its last words.
+# await NAME SECONDS COMMAND…: until the command succeeds. A program that ended meanwhile, be it this one or another
+# that it builds upon, is reported with its last words.
 await() {
-	local name=$1 limit=$2 deadline=$((SECONDS + $2))
+	local name=$1 limit=$2 deadline=$((SECONDS + $2)) other
 	shift 2
 	until "$@" >/dev/null 2>&1; do
-		if ! kill -0 "${pid_of[$name]}" 2>/dev/null; then
-			tail -n 15 "$state/log/$name.log" >&2
-			fail "$name ended as soon as it was started; its last lines are above" "the whole log: $state/log/$name.log"
-		fi
-		if [ $SECONDS -ge $deadline ]; then
-			tail -n 15 "$state/log/$name.log" >&2
-			fail "$name is not ready after $limit s; its last lines are above" "the whole log: $state/log/$name.log"
-		fi
+		for other in "${!pid_of[@]}"; do
+			kill -0 "${pid_of[$other]}" 2>/dev/null || fail_with_log "$other" "$other ended"
+		done
+		[ $SECONDS -lt $deadline ] || fail_with_log "$name" "$name is not ready after $limit s"
 		sleep 0.1
 	done
+}
+
+fail_with_log() {
+	tail -n 15 "$state/log/$1.log" >&2
+	fail "$2; its last lines are above" "the whole log: $state/log/$1.log"
 }
 
 # tier_processes prints the ids of this tier's programs: ours by their path, this tier's by a path among their arguments.
