@@ -131,7 +131,7 @@ fn metadata_problems(object: &Value) -> Vec<Problem> {
 fn rule_problems(definition: &Definition, object: &Value) -> Vec<Problem> {
     let Err(errors) = Validator::new().validate_compiled(&definition.rules, object, None) else { return vec![] };
     let problem = |error: kube_cel::ValidationError| Problem {
-        path: FieldPath::parse(&error.field_path),
+        path: FieldPath::resolve(&error.field_path, object),
         message: error.message,
     };
     errors.into_vec().into_iter().map(problem).collect()

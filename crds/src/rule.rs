@@ -1,7 +1,7 @@
 //! The CEL rules of the CRDs, each with the message that says what to write instead.
 //!
-//! A rule is stated once here and used by name in the types. Regular expressions avoid backslashes, so that the same
-//! text means the same in Rust, YAML and CEL. Bounds that only a CEL rule can explain live in the rule; lengths and
+//! A rule is stated once here and used by name in the types. Regular expressions stay within
+//! what RE2 and Rust's regex read alike. Bounds that only a CEL rule can explain live in the rule; lengths and
 //! counts stay in the schema, because the API server needs them to bound the cost of a rule.
 
 /// A CEL expression over `self` and what to tell the person whose object does not satisfy it.
@@ -50,7 +50,7 @@ pub(crate) const TOOL_NAME: Rule = (
     "write the name as the server offers it: visible ASCII without spaces and '*'",
 );
 pub(crate) const TOOL_GLOB: Rule = (
-    "self.matches('^[!-~]+$') && !self.matches('[?{}]|[[]|[]]')",
+    "self.matches('^[!-~]+$') && !self.matches('[?{}\\\\[\\\\]]')",
     "write a tool's name in which '*' stands for any run of characters; it is the only metacharacter, so '?', '[', ']', '{' and '}' are refused",
 );
 pub(crate) const POINTER: Rule = (
@@ -70,7 +70,7 @@ pub(crate) const ENCRYPTED: Rule = (
     "write https://: plain http:// is accepted only for a Service of this cluster (a host that ends in .svc)",
 );
 pub(crate) const ENCRYPTED_OR_LOOPBACK: Rule = (
-    "!self.startsWith('http://') || self.matches('^http://(localhost|127[.]0[.]0[.]1|[[]::1[]]|[A-Za-z0-9.-]+[.]svc([.]cluster[.]local)?)(:[0-9]+)?(/.*)?$')",
+    "!self.startsWith('http://') || self.matches('^http://(localhost|127[.]0[.]0[.]1|\\\\[::1\\\\]|[A-Za-z0-9.-]+[.]svc([.]cluster[.]local)?)(:[0-9]+)?(/.*)?$')",
     "write https://: plain http:// is accepted only for a Service of this cluster (a host that ends in .svc) and for loopback",
 );
 pub(crate) const REMOTE_ENCRYPTED: Rule = (
@@ -82,11 +82,11 @@ pub(crate) const TLS_NEEDS_HTTPS: Rule = (
     "tls has no effect on an http:// URL: write https://, or leave tls out",
 );
 pub(crate) const HOST: Rule = (
-    "self.matches('^([A-Za-z0-9]([-A-Za-z0-9.]*[A-Za-z0-9])?|[[][0-9a-fA-F:.]+[]])(:[0-9]{1,5})?$')",
+    "self.matches('^([A-Za-z0-9]([-A-Za-z0-9.]*[A-Za-z0-9])?|\\\\[[0-9a-fA-F:.]+\\\\])(:[0-9]{1,5})?$')",
     "write a host as clients send it, with its port if it is not the default one: mcp.example.com or mcp.example.com:8443",
 );
 pub(crate) const ORIGIN: Rule = (
-    "self.matches('^https?://([A-Za-z0-9]([-A-Za-z0-9.]*[A-Za-z0-9])?|[[][0-9a-fA-F:.]+[]])(:[0-9]{1,5})?$')",
+    "self.matches('^https?://([A-Za-z0-9]([-A-Za-z0-9.]*[A-Za-z0-9])?|\\\\[[0-9a-fA-F:.]+\\\\])(:[0-9]{1,5})?$')",
     "write an origin as browsers send it: scheme, host and port if it is not the default one, without a path, such as https://app.example.com",
 );
 pub(crate) const HTTP_PATH: Rule = (

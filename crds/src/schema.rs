@@ -117,7 +117,12 @@ pub(crate) fn subject(_: &mut SchemaGenerator) -> Schema {
 
 /// Up to 128 words of a command line.
 pub(crate) fn words(_: &mut SchemaGenerator) -> Schema {
-    json_schema!({"type": "array", "maxItems": 128, "items": {"type": "string", "maxLength": 8192}})
+    json_schema!({
+        "type": "array",
+        "maxItems": 128,
+        "x-kubernetes-list-type": "atomic",
+        "items": {"type": "string", "maxLength": 8192},
+    })
 }
 
 fn byte_count(rule: Rule) -> Schema {

@@ -1,6 +1,6 @@
 //! The committed definitions are the generated ones.
 //!
-//! After a change of the types: `COTTER_UPDATE=1 cargo test -p cotter-crds --test yaml`, and commit `crds/yaml`.
+//! After a change of the types: `COTTER_UPDATE=1 cargo test -p cotter-crds --test definitions`, and commit `crds/yaml`.
 
 use std::{env, fs, path::Path};
 
@@ -18,7 +18,7 @@ fn committed_definitions_are_the_generated_ones() {
         let committed = fs::read_to_string(&path).unwrap_or_default();
         assert!(
             committed == generated,
-            "{} is out of date: run COTTER_UPDATE=1 cargo test -p cotter-crds --test yaml and commit crds/yaml",
+            "{} is out of date: run COTTER_UPDATE=1 cargo test -p cotter-crds --test definitions and commit crds/yaml",
             path.display()
         );
         assert!(generated.len() < MAX_BYTES, "{} has {} bytes", path.display(), generated.len());
