@@ -113,9 +113,7 @@ func writeLayout(to *archive, asked *request) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	// containerd names what it imports after the first annotation; other tools read the second.
-	top.Annotations = map[string]string{"io.containerd.image.name": asked.name, "org.opencontainers.image.ref.name": asked.name}
-	content, err := json.Marshal(index{SchemaVersion: 2, MediaType: typeIndex, Manifests: []descriptor{top}})
+	content, err := json.Marshal(index{SchemaVersion: 2, MediaType: typeIndex, Manifests: named(top, asked.names)})
 	if err != nil {
 		return "", err
 	}
@@ -123,6 +121,16 @@ func writeLayout(to *archive, asked *request) (string, error) {
 		return "", err
 	}
 	return top.Digest, to.tar.Close()
+}
+
+// named repeats the manifest for each name. containerd takes the first annotation for the name; other tools read the second.
+func named(manifest descriptor, names []string) []descriptor {
+	list := make([]descriptor, 0, len(names))
+	for _, name := range names {
+		manifest.Annotations = map[string]string{"io.containerd.image.name": name, "org.opencontainers.image.ref.name": name}
+		list = append(list, manifest)
+	}
+	return list
 }
 
 // addLayer goes through the layer twice, first for its size and digest, rather than hold it in memory.

@@ -3,7 +3,7 @@
 //	image --name cotter.test/demo:1 --out demo.tar --file target/demo:/usr/local/bin/demo --entrypoint /usr/local/bin/demo
 //
 // The same files give the same bytes: entries are sorted, and times and owners do not come from the machine.
-// What it prints is the name and the manifest's digest, by which `ctr images import` then knows the image.
+// What it prints is each name and the manifest's digest, by which `ctr images import` then knows the image.
 package main
 
 import (
@@ -26,15 +26,17 @@ func run(arguments []string) error {
 	}
 	digest, err := writeArchive(request)
 	if err != nil {
-		return fmt.Errorf("failed to make %s: %w", request.name, err)
+		return fmt.Errorf("failed to make %s: %w", request.out, err)
 	}
-	fmt.Println(request.name, digest)
+	for _, name := range request.names {
+		fmt.Println(name, digest)
+	}
 	return nil
 }
 
 // request is what the command line asks for.
 type request struct {
-	name   string
+	names  []string
 	out    string
 	layers []*layer
 	config runConfig
@@ -45,7 +47,7 @@ func parse(arguments []string) (*request, error) {
 	asked := &request{layers: []*layer{newLayer()}}
 	top := func() *layer { return asked.layers[len(asked.layers)-1] }
 	flags := flag.NewFlagSet("image", flag.ExitOnError)
-	flags.StringVar(&asked.name, "name", "", "image `NAME:TAG`, with its registry")
+	flags.Func("name", "image `NAME:TAG`, with its registry; repeat it for more names", appendTo(&asked.names))
 	flags.StringVar(&asked.out, "out", "", "archive `FILE` to write")
 	flags.StringVar(&asked.config.User, "user", "65532:65532", "`UID:GID` to run as")
 	flags.StringVar(&asked.config.WorkingDir, "workdir", "/", "working `DIRECTORY`")
@@ -64,7 +66,7 @@ func parse(arguments []string) (*request, error) {
 	if err := flags.Parse(arguments); err != nil {
 		return nil, err
 	}
-	if asked.name == "" || asked.out == "" || flags.NArg() > 0 {
+	if len(asked.names) == 0 || asked.out == "" || flags.NArg() > 0 {
 		return nil, fmt.Errorf("--name and --out are needed and nothing beside flags (got %q); see --help", flags.Args())
 	}
 	return asked, nil

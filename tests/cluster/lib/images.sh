@@ -25,7 +25,7 @@ make_images() {
 		proxy) make_program_image proxy cotter.test/cotter-proxy:test cotter-proxy cotter-shim ;;
 		# pause keeps a client pod alive, so that commands can be executed in it: command: [pause]
 		cotter) make_program_image cotter cotter.test/cotter:test cotter --file "$bin/pause:/usr/local/bin/pause" ;;
-		support-desk) make_program_image support-desk cotter.test/support-desk:1.0.0 support-desk ;;
+		support-desk) make_program_image support-desk cotter.test/support-desk:1.0.0 support-desk --name registry.example/support-desk:1.0.0 ;;
 		filesystem-*) make_filesystem_image "${name#filesystem-}" ;;
 		mcp-client) make_mcp_client_image ;;
 		*) fail "there is no image '$name'" "there are: $(image_names)" ;;
@@ -70,7 +70,7 @@ make_filesystem_image() {
 	local release=$1 modules=$node_packages/filesystem-$1/node_modules flags
 	[ -d "$modules" ] || fail "$modules is missing" "run: $here/../tools/install node"
 	mapfile -t flags < <(node_flags)
-	make_image "filesystem-$release" "cotter.test/filesystem:$release" "${flags[@]}" \
+	make_image "filesystem-$release" "cotter.test/filesystem:$release" --name "registry.example/mcp-server-filesystem:$release" "${flags[@]}" \
 		--layer --tree "$modules:/usr/local/lib/filesystem/node_modules" \
 		--link /usr/local/bin/mcp-server-filesystem:/usr/local/lib/filesystem/node_modules/.bin/mcp-server-filesystem \
 		--dir /srv/files:0755:65532 --file "$here/rootfs/hello.txt:/srv/files/hello.txt:0644:65532" \

@@ -135,16 +135,17 @@ load_images() {
 	[ -S "$state/containerd.sock" ] || fail "the node tier is not up" "start it with: $here/cluster node"
 	for archive in "$@"; do
 		[ -f "$archive" ] || fail "there is no archive $archive" "make it with: $here/cluster image"
-		read -r name digest < <(archive_name "$archive")
-		{ ctr images import "$archive" && ctr images tag --force "$name" "${name%:*}@$digest"; } >"$state/log/import.log" 2>&1 ||
-			fail "failed to import $archive: $(tail -n 1 "$state/log/import.log")"
-		say "loaded $name ($digest)"
+		ctr images import "$archive" >"$state/log/import.log" 2>&1 || fail "failed to import $archive: $(tail -n 1 "$state/log/import.log")"
+		while read -r digest name; do
+			ctr images tag --force "$name" "${name%:*}@$digest" >"$state/log/import.log" 2>&1 || fail "failed to tag $name: $(tail -n 1 "$state/log/import.log")"
+			say "loaded $name ($digest)"
+		done < <(names_in "$archive")
 	done
 }
 
-# archive_name ARCHIVE: the name and the digest in its index.
-archive_name() {
-	(tar -xOf "$1" index.json && echo) | sed -E 's/.*"digest":"([^"]+)".*"io.containerd.image.name":"([^"]+)".*/\2 \1/'
+# names_in ARCHIVE: `digest name` for each name in its index.
+names_in() {
+	tar -xOf "$1" index.json | grep -oE '"(digest|io.containerd.image.name)":"[^"]+"' | cut -d '"' -f 4 | paste -d ' ' - -
 }
 
 # end_pods ID…: of the ids of the tier's programs. kubelet goes first, for it would start the pods again; then what each
