@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use crate::{
     ambiguity::ambiguous,
     drift::{self, Class, Drift},
-    fingerprint::{Fingerprint, Ignore, Scheme, canonical, fingerprint},
+    fingerprint::{Fingerprint, Ignore, Scheme, canonical},
     name::ToolName,
     reason::DenyReason,
     report::{Definitions, ToolReport},
@@ -254,7 +254,7 @@ impl Entry {
     }
 
     fn unpinned(self, pinning: Enforcement) -> Self {
-        match fingerprint(&self.served.value, Scheme::ToolV1, &Ignore::NONE) {
+        match self.served.fingerprint(Scheme::ToolV1, &Ignore::NONE) {
             Ok(found) => {
                 let callable = pinning == Enforcement::Audit;
                 Self { state: ToolState::Unpinned, callable, fingerprint: Some(found), ..self }
@@ -265,12 +265,12 @@ impl Entry {
 
     fn against(self, pin: &Pin) -> Self {
         let Some(pinned) = pin.tools.get(&self.name) else {
-            let Ok(found) = fingerprint(&self.served.value, Scheme::ToolV1, &Ignore::NONE) else { return self };
+            let Ok(found) = self.served.fingerprint(Scheme::ToolV1, &Ignore::NONE) else { return self };
             let callable = pin.passes(Class::Added);
             return Self { state: ToolState::Added, callable, fingerprint: Some(found), ..self };
         };
         let approved = Some(pinned.fingerprint);
-        match fingerprint(&self.served.value, pinned.fingerprint.scheme(), &pinned.ignore) {
+        match self.served.fingerprint(pinned.fingerprint.scheme(), &pinned.ignore) {
             Err(error) if error.is_ambiguous() => Self { approved, ..self },
             Err(_) => Self { approved, ..self.drifted(pin, None, drift::without_definition()) },
             Ok(found) if found == pinned.fingerprint && !pinned.mismatched => {
@@ -283,7 +283,11 @@ impl Entry {
                 let known = pinned.definition.as_ref().filter(|_| !pinned.mismatched);
                 let drift = known.and_then(|known| drift::classify(known, &self.served.value, &pinned.ignore));
                 let drift = drift.unwrap_or_else(drift::without_definition);
-                Self { approved, ..self.drifted(pin, Some(found), drift) }
+                // A class that passes is served as observed, but for what is ignored: nobody classed that.
+                let served = serve(&self.served, pinned);
+                let entry = self.drifted(pin, Some(found), drift);
+                let callable = entry.callable && served.is_some();
+                Self { approved, callable, served: served.unwrap_or_else(|| Arc::clone(&entry.served)), ..entry }
             }
         }
     }
