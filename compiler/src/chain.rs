@@ -187,20 +187,11 @@ impl Effective {
         self.scopes.retain(|scope| parent.scopes.contains(scope));
         self.effects.retain(|effect| parent.effects.contains(effect));
         self.servers.retain(|server| parent.servers.contains(server));
-        self.tenants = common_tenants(&self.tenants, &parent.tenants);
+        self.tenants.retain(|tenant| parent.tenants.contains(tenant));
         self.tools.push(parent.tools.clone());
         self.not_before = self.not_before.max(parent.not_before);
         self.expires_at = self.expires_at.min(parent.expires_at);
         self
-    }
-}
-
-/// The tenants of both; `*` is every tenant, so that the other side is what is left.
-fn common_tenants(own: &BTreeSet<Tenant>, parent: &BTreeSet<Tenant>) -> BTreeSet<Tenant> {
-    match (own.contains("*"), parent.contains("*")) {
-        (_, true) => own.clone(),
-        (true, false) => parent.clone(),
-        (false, false) => own.intersection(parent).cloned().collect(),
     }
 }
 
@@ -216,6 +207,31 @@ fn contained(inner: &[Glob], outer: &[Glob]) -> bool {
 /// several patterns hold one together only where one of them holds it alone.
 pub(crate) fn within(inner: &Glob, outer: &Glob) -> bool {
     outer.matches(&inner.as_str().replace('*', "\u{1}"))
+}
+
+/// Whether some name fits both patterns. Walks both at once, from the back: `fits[j]` says whether the rest of the one
+/// pattern and the rest of the other from `j` on have a name in common.
+pub(crate) fn overlap(one: &Glob, other: &Glob) -> bool {
+    let (one, other) = (one.as_str().as_bytes(), other.as_str().as_bytes());
+    let mut below: Vec<bool> = Vec::new();
+    for byte in [None].into_iter().chain(one.iter().rev().map(Some)) {
+        let mut fits = vec![false; other.len() + 1];
+        for j in (0..=other.len()).rev() {
+            let get = |row: &[bool], j: usize| row.get(j).copied().unwrap_or(false);
+            let fit = match (byte, other.get(j)) {
+                (None, None) => true,
+                (Some(b'*'), _) if get(&below, j) || get(&fits, j + 1) => true,
+                (_, Some(b'*')) => get(&fits, j + 1) || get(&below, j),
+                (Some(a), Some(b)) => a == b && get(&below, j + 1),
+                _ => false,
+            };
+            if let Some(slot) = fits.get_mut(j) {
+                *slot = fit;
+            }
+        }
+        below = fits;
+    }
+    below.first().copied().unwrap_or(false)
 }
 
 #[cfg(test)]

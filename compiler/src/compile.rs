@@ -11,7 +11,6 @@ use cotter_crds::{
     condition::{self as say, Outcome},
 };
 use cotter_policies::Policy;
-use serde_json::Value;
 
 use crate::{
     build,
@@ -103,8 +102,7 @@ fn name_of(name: &Option<String>) -> &str {
 
 fn checked_pins<'w>(world: &'w World, reports: &[&Report]) -> Vec<(&'w ToolPin, PinCheck)> {
     let definitions = reports.iter().flat_map(|report| &report.catalogue.definitions);
-    let observed: BTreeMap<&str, Value> =
-        definitions.filter_map(|(name, raw)| Some((name.as_str(), serde_json::from_str(raw.get()).ok()?))).collect();
+    let observed = definitions.map(|(name, raw)| (name.as_str(), raw.as_ref())).collect();
     world.pins.iter().map(|object| (object, validate::pin(object, &observed))).collect()
 }
 

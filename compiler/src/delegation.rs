@@ -26,7 +26,7 @@ pub struct Delegation {
     pub scopes: BTreeSet<Scope>,
     /// Effects.
     pub effects: BTreeSet<Effect>,
-    /// Tenants; `*` alone for every one.
+    /// Tenants, by name.
     pub tenants: BTreeSet<Tenant>,
     /// Patterns of tools.
     pub tools: Vec<Glob>,

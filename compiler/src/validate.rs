@@ -12,7 +12,7 @@ mod server;
 mod upstream;
 
 pub use delegation::delegation;
-pub use pin::{PinCheck, conflict, pin};
+pub use pin::{Definitions, PinCheck, conflict, pin};
 pub use server::server;
 
 /// Where a server is to run: some things are possible only in one of them.

@@ -47,7 +47,10 @@ pub fn delegation(object: &AgentDelegation, longest: SignedDuration, now: Timest
     let tools: Vec<Glob> = problems.parse_all("spec.tools", &spec.tools);
     let max_depth = problems.take("spec.maxDepth", u32::try_from(spec.max_depth));
     let scopes = problems.parse_all("spec.scopes", &spec.scopes);
-    let tenants = access::tenants("spec.tenants", &spec.tenants, &mut problems);
+    let tenants = problems.parse_all("spec.tenants", &spec.tenants);
+    if let Some(at) = spec.tenants.iter().position(|tenant| tenant == access::ANY) {
+        problems.add(format!("spec.tenants[{at}]"), "\"*\" is no tenant: a delegation names each one");
+    }
     let made = || {
         Some(Delegation {
             name: meta.name.clone().unwrap_or_default(),

@@ -13,7 +13,7 @@ use cotter_crds::{
     ToolPin,
     pin::{self as crd, DriftAction, Pinned},
 };
-use serde_json::Value;
+use serde_json::{Value, value::RawValue};
 
 use super::server::bounded;
 use crate::problem::{Kind, Problems};
@@ -44,10 +44,13 @@ pub fn conflict(names: &[&str]) -> Pin {
     }
 }
 
+/// Definitions as some sidecar sees them, by name.
+pub type Definitions<'a> = BTreeMap<&'a str, &'a RawValue>;
+
 /// Reads a pin. `observed` are the definitions that sidecars see: where one of them is what was approved, a definition
 /// that is not can be told apart from it by field.
 #[must_use]
-pub fn pin(object: &ToolPin, observed: &BTreeMap<&str, Value>) -> PinCheck {
+pub fn pin(object: &ToolPin, observed: &Definitions<'_>) -> PinCheck {
     let spec = &object.spec;
     let scheme = match spec.scheme {
         crd::Scheme::ToolV1 => Scheme::ToolV1,
@@ -69,13 +72,13 @@ pub fn pin(object: &ToolPin, observed: &BTreeMap<&str, Value>) -> PinCheck {
     let instructions = spec.surface.as_ref().and_then(|surface| surface.instructions.as_deref());
     check.pin.instructions = instructions.and_then(|text| check.problems.parse("spec.surface.instructions", text));
     for (at, entry) in spec.tools.iter().enumerate() {
-        check.add(&format!("spec.tools[{at}]"), entry, scheme, observed.get(entry.name.as_str()));
+        check.add(&format!("spec.tools[{at}]"), entry, scheme, observed.get(entry.name.as_str()).copied());
     }
     check
 }
 
 impl PinCheck {
-    fn add(&mut self, path: &str, entry: &Pinned, scheme: Scheme, observed: Option<&Value>) {
+    fn add(&mut self, path: &str, entry: &Pinned, scheme: Scheme, observed: Option<&RawValue>) {
         // A name that no tool can be declared under cannot be asked for either, so that nothing is lost with the entry.
         let Some(name) = self.problems.parse::<ToolName>(format!("{path}.name"), &entry.name) else { return };
         let mut tool = self.entry(path, entry, scheme, observed).unwrap_or_else(|| impossible(scheme));
@@ -86,7 +89,7 @@ impl PinCheck {
         self.pin.tools.insert(name, tool);
     }
 
-    fn entry(&mut self, path: &str, entry: &Pinned, scheme: Scheme, observed: Option<&Value>) -> Option<PinnedTool> {
+    fn entry(&mut self, path: &str, entry: &Pinned, scheme: Scheme, observed: Option<&RawValue>) -> Option<PinnedTool> {
         let fingerprint: Fingerprint = self.problems.parse(format!("{path}.fingerprint"), &entry.fingerprint)?;
         if fingerprint.scheme() != scheme {
             self.problems.add(format!("{path}.fingerprint"), format_args!("is of the scheme {}, and spec.scheme is {scheme}: pin again with `cotter pin`, or name that scheme", fingerprint.scheme()));
@@ -126,7 +129,12 @@ fn impossible(scheme: Scheme) -> PinnedTool {
     PinnedTool { fingerprint, definition: None, ignore: Ignore::NONE, mismatched: true }
 }
 
-fn hashes_to(definition: &Value, stated: Fingerprint, ignore: &Ignore, observed: Option<&Value>) -> Result<(), String> {
+fn hashes_to(
+    definition: &Value,
+    stated: Fingerprint,
+    ignore: &Ignore,
+    observed: Option<&RawValue>,
+) -> Result<(), String> {
     let made = fingerprint::fingerprint(definition, stated.scheme(), ignore).map_err(|error| error.to_string())?;
     if made == stated {
         return Ok(());
@@ -145,8 +153,8 @@ fn hashes_to(definition: &Value, stated: Fingerprint, ignore: &Ignore, observed:
 }
 
 /// The members in which a definition differs from the observed one, where that one is what was approved.
-fn differs_in(definition: &Value, stated: Fingerprint, ignore: &Ignore, observed: Option<&Value>) -> Option<String> {
-    let observed = observed?;
+fn differs_in(definition: &Value, stated: Fingerprint, ignore: &Ignore, observed: Option<&RawValue>) -> Option<String> {
+    let observed: &Value = &serde_json::from_str(observed?.get()).ok()?;
     let matches = fingerprint::fingerprint(observed, stated.scheme(), ignore).is_ok_and(|made| made == stated);
     let drift = cotter_core::drift::classify(definition, observed, ignore).filter(|_| matches)?;
     let shown: Vec<String> = drift.fields.iter().take(4).map(|field| bounded(field)).collect();

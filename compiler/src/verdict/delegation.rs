@@ -16,7 +16,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
 use super::{evidence, not_done, refused, settle};
 use crate::{
-    chain::{Broken, Chain},
+    chain::{self, Broken, Chain},
     delegations::Delegations,
     plan::Evidence,
 };
@@ -171,7 +171,7 @@ fn tools(links: &[Vec<Glob>]) -> Vec<String> {
     let mut links = links.iter();
     let start: Vec<Vec<&Glob>> = links.next().into_iter().flatten().map(|pattern| vec![pattern]).collect();
     let narrowed = links.fold(start, |so_far, link| {
-        let pairs = so_far.iter().flat_map(|patterns| link.iter().map(move |pattern| both(patterns, pattern)));
+        let pairs = so_far.iter().flat_map(|patterns| link.iter().filter_map(move |pattern| both(patterns, pattern)));
         let mut all: Vec<Vec<&Glob>> = pairs.take(MAX_PATTERNS).collect();
         all.sort();
         all.dedup();
@@ -185,15 +185,18 @@ fn tools(links: &[Vec<Glob>]) -> Vec<String> {
     texts
 }
 
-fn both<'g>(patterns: &[&'g Glob], other: &'g Glob) -> Vec<&'g Glob> {
-    if patterns.iter().any(|pattern| crate::chain::within(pattern, other)) {
-        return patterns.to_vec();
+/// The patterns that a name has to fit which fits all of these; `None` where no name can.
+fn both<'g>(patterns: &[&'g Glob], other: &'g Glob) -> Option<Vec<&'g Glob>> {
+    if !patterns.iter().all(|pattern| chain::overlap(pattern, other)) {
+        return None;
     }
-    let mut kept: Vec<&Glob> =
-        patterns.iter().copied().filter(|pattern| !crate::chain::within(other, pattern)).collect();
+    if patterns.iter().any(|pattern| chain::within(pattern, other)) {
+        return Some(patterns.to_vec());
+    }
+    let mut kept: Vec<&Glob> = patterns.iter().copied().filter(|pattern| !chain::within(other, pattern)).collect();
     kept.push(other);
     kept.sort();
-    kept
+    Some(kept)
 }
 
 fn uses(name: &str, object: &AgentDelegation, servers: &Servers<'_>) -> Option<crd::Uses> {
