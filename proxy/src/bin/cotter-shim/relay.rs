@@ -1,6 +1,6 @@
 //! One connection and one process, tied together: whichever ends first ends the other.
 
-use std::io;
+use std::io::{self, Read, Write};
 use std::net::Shutdown;
 use std::os::unix::net::UnixStream;
 use std::thread;
@@ -20,16 +20,30 @@ pub(super) fn relay(connection: &UnixStream, child: Started, children: &Children
         scope.spawn(move || {
             let mut to = connection;
             // Ends when the process and all that it started closed their output, or when the sidecar went away.
-            let _ = io::copy(&mut stdout, &mut to);
+            let _ = copy(&mut stdout, &mut to);
             let _ = connection.shutdown(Shutdown::Both);
         });
         let mut from = connection;
         // Ends when the sidecar closes, when the process does not read any more, or by the shutdown above.
-        let _ = io::copy(&mut from, &mut stdin);
+        let _ = copy(&mut from, &mut stdin);
         drop(stdin);
         end(&process, children);
         let _ = connection.shutdown(Shutdown::Both);
     });
+}
+
+/// Copies until the end, each piece as it comes. `io::copy` would not do: between a socket and a pipe it asks the kernel to move
+/// as much as it can, and the kernel may wait for more before it lets any of it through.
+fn copy(from: &mut impl Read, to: &mut impl Write) -> io::Result<()> {
+    let mut buffer = vec![0; 16 * 1024];
+    loop {
+        match from.read(&mut buffer) {
+            Ok(0) => return Ok(()),
+            Ok(count) => to.write_all(buffer.get(..count).unwrap_or_default())?,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
 }
 
 fn end(process: &Process, children: &Children) {
