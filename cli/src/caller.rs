@@ -1,0 +1,119 @@
+//! Who a command calls as: the flags that make a token, and the token.
+
+use std::{collections::BTreeSet, path::PathBuf};
+
+use clap::Args;
+use cotter_core::name::{Audience, Scope, Subject, Tenant};
+use jiff::Timestamp;
+
+use crate::{
+    failure::{Doing as _, Failure, Outcome},
+    issuer::{Claims, DevIssuer},
+    running::Running,
+    state::State,
+    wire::{Objects, Server},
+};
+
+/// What the token says.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct Caller {
+    /// Whom the token is about
+    #[arg(long, alias = "as", default_value = "developer")]
+    subject: Subject,
+    /// The tenant; none by default
+    #[arg(long)]
+    tenant: Option<Tenant>,
+    /// The scopes, separated by spaces; no flag leaves the claim out, as a service account's token does
+    #[arg(long, value_name = "SCOPES", value_parser = scopes)]
+    scope: Option<Scopes>,
+    /// Who acts on the subject's behalf (RFC 8693 `act`)
+    #[arg(long)]
+    actor: Option<Subject>,
+    /// Whom the token is for; the server's own audience by default
+    #[arg(long)]
+    audience: Option<Audience>,
+}
+
+/// Scopes, as one argument.
+#[derive(Debug, Clone)]
+struct Scopes(BTreeSet<Scope>);
+
+fn scopes(text: &str) -> Result<Scopes, String> {
+    let scopes = text.split_ascii_whitespace().map(|scope| scope.parse().map_err(|error| format!("{error}")));
+    scopes.collect::<Result<_, String>>().map(Scopes)
+}
+
+impl Caller {
+    /// A token from the folder's development issuer.
+    pub(crate) fn token(&self, state: &State, audience: &str) -> Result<String, Failure> {
+        let claims = Claims {
+            subject: self.subject.clone(),
+            tenant: self.tenant.clone(),
+            scopes: self.scope.as_ref().map(|scopes| scopes.0.clone()),
+            audience: match &self.audience {
+                Some(audience) => audience.clone(),
+                None => audience.parse().doing("read the server's audience")?,
+            },
+            actor: self.actor.clone(),
+        };
+        DevIssuer::open(state)?.mint(&claims, Timestamp::now())
+    }
+
+    /// The flags again, for a command that is shown to the person.
+    pub(crate) fn flags(&self) -> String {
+        let mut flags = String::new();
+        if self.subject.as_str() != "developer" {
+            flags.push_str(&format!(" --subject {}", self.subject));
+        }
+        if let Some(tenant) = &self.tenant {
+            flags.push_str(&format!(" --tenant {tenant}"));
+        }
+        if let Some(scopes) = &self.scope {
+            let scopes: Vec<&str> = scopes.0.iter().map(Scope::as_str).collect();
+            let scopes = scopes.join(" ");
+            let quoted = if scopes.contains(' ') || scopes.is_empty() { format!("\"{scopes}\"") } else { scopes };
+            flags.push_str(&format!(" --scope {quoted}"));
+        }
+        flags
+    }
+}
+
+/// Print a token for any MCP client, minted by the development issuer of a running `cotter up`
+#[derive(Debug, Args)]
+#[command(
+    after_help = "The key is made by `cotter up`, stays in the state folder, and is accepted only by sidecars that `up` started."
+)]
+pub(crate) struct TokenOptions {
+    #[command(flatten)]
+    caller: Caller,
+    /// The folder of manifests whose `up` runs; the only running one by default
+    #[arg(short, long, value_name = "DIR")]
+    folder: Option<PathBuf>,
+}
+
+/// Runs `cotter token`.
+pub(crate) async fn token(options: &TokenOptions) -> Outcome {
+    let running = Running::find(options.folder.as_deref()).await?;
+    let audience = match &options.caller.audience {
+        Some(audience) => audience.to_string(),
+        None => only_audience(&running).await?,
+    };
+    println!("{}", options.caller.token(&running.state, &audience)?);
+    Ok(())
+}
+
+async fn only_audience(running: &Running) -> Result<String, Failure> {
+    let servers: Vec<Server> = running.get("/v1/servers").await?.unwrap_or_default();
+    let audiences: BTreeSet<String> = servers.into_iter().map(|server| server.audience).collect();
+    let mut audiences: Vec<String> = audiences.into_iter().collect();
+    match audiences.len() {
+        1 => audiences.pop().ok_or_else(|| Failure::cannot("no server runs")),
+        0 => Err(Failure::cannot("no server of this folder runs: say --audience")),
+        _ => Err(Failure::cannot(format!("several audiences; say --audience with one of: {}", audiences.join(", ")))),
+    }
+}
+
+/// The objects of a running `up`.
+pub(crate) async fn objects(running: &Running) -> Result<Objects, Failure> {
+    Ok(running.get("/v1/objects").await?.unwrap_or_default())
+}

@@ -1,0 +1,276 @@
+//! The folder as it runs: every server with its sidecar, and the passes that keep it in step with files and reports.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use cotter_compiler::{
+    compile,
+    plan::{Evidence, Notice, Plan},
+};
+use cotter_core::{
+    audit::Record,
+    effect::Effect,
+    report::{Definitions, Report},
+    snapshot::{TrustedIssuer, Upstream},
+};
+use cotter_crds::{AgentDelegation, McpServer, ToolPin};
+use jiff::Timestamp;
+use tokio::sync::mpsc;
+
+use super::{
+    board::{Board, Shown},
+    broken,
+    inventory::Inventory,
+    printer::Printer,
+    runner::Runner,
+    world::{self, Surroundings},
+};
+use crate::{
+    columns::Kind,
+    failure::{Failure, Outcome},
+    folder::Folder,
+    state::State,
+    wire,
+};
+
+/// A server's place: namespace and name.
+pub(crate) type Place = (String, String);
+
+/// Everything that runs for one folder.
+pub(crate) struct House {
+    given: String,
+    state: State,
+    board: Arc<Board>,
+    issuer: TrustedIssuer,
+    reports: mpsc::Sender<Report>,
+    audit: mpsc::Sender<Arc<Record>>,
+    folder: Folder,
+    inventory: Inventory,
+    runners: BTreeMap<Place, Runner>,
+    evidence: BTreeMap<Place, Evidence>,
+    printer: Printer,
+    next: Option<Timestamp>,
+    welcomed: bool,
+}
+
+impl House {
+    /// An empty one.
+    pub(crate) fn new(
+        given: String,
+        state: State,
+        board: Arc<Board>,
+        issuer: TrustedIssuer,
+        reports: mpsc::Sender<Report>,
+        audit: mpsc::Sender<Arc<Record>>,
+    ) -> Self {
+        Self {
+            given,
+            state,
+            board,
+            issuer,
+            reports,
+            audit,
+            folder: Folder::default(),
+            inventory: Inventory::default(),
+            runners: BTreeMap::new(),
+            evidence: BTreeMap::new(),
+            printer: Printer::default(),
+            next: None,
+            welcomed: false,
+        }
+    }
+
+    /// Reads the folder again and makes it so.
+    pub(crate) async fn reload(&mut self, now: Timestamp) -> Outcome {
+        if !self.folder.reload(self.state.folder()).map_err(broken)? && self.welcomed {
+            return Ok(());
+        }
+        self.inventory.replace(&self.folder.objects(), now);
+        self.printer.problems(self.folder.problems());
+        self.pass(now).await
+    }
+
+    /// Takes what a sidecar says.
+    pub(crate) fn take(&mut self, report: Report) {
+        let place = (report.server.namespace.to_string(), report.server.name.to_string());
+        if let Some(runner) = self.runners.get_mut(&place) {
+            runner.report = Some(report);
+        }
+    }
+
+    /// Looks at what changes without a file or a report: programs that were replaced, conditions that end by time.
+    pub(crate) async fn tick(&mut self, now: Timestamp) -> Outcome {
+        let mut replaced = false;
+        for ((_, name), runner) in &mut self.runners {
+            if runner.is_replaced() {
+                self.printer.event(now, name, "the program was replaced: starting it again");
+                runner.stop().await;
+                replaced = true;
+            }
+        }
+        if replaced || self.next.is_some_and(|next| next <= now) {
+            return self.pass(now).await;
+        }
+        Ok(())
+    }
+
+    /// Compiles every server and makes it so.
+    pub(crate) async fn pass(&mut self, now: Timestamp) -> Outcome {
+        let servers: Vec<McpServer> = self.inventory.typed(Kind::McpServer);
+        self.stop_gone(&servers).await;
+        self.next = None;
+        let mut shown = Shown::default();
+        for server in &servers {
+            let place = place(server);
+            let plan = self.compile(server, &place, now)?;
+            self.take_over(&place, &plan);
+            self.printer.notices(&place.1, &as_written(server, &plan));
+            let runner = self.runners.entry(place.clone()).or_default();
+            runner.apply(&plan, &self.state, (&self.reports, &self.audit)).await?;
+            shown.servers.push(facts(server, &plan, runner));
+            if let Some(definitions) = runner.definitions() {
+                shown.observed.insert(place.1.clone(), definitions);
+            }
+        }
+        self.orphans(&servers, now);
+        self.show(shown, now);
+        Ok(())
+    }
+
+    fn compile(&self, server: &McpServer, place: &Place, now: Timestamp) -> Result<Plan, Failure> {
+        let manifests = self.folder.objects();
+        let (pins, delegations): (Vec<ToolPin>, Vec<AgentDelegation>) =
+            (self.inventory.typed(Kind::ToolPin), self.inventory.typed(Kind::AgentDelegation));
+        let surroundings = Surroundings {
+            given: &self.given,
+            state: &self.state,
+            issuer: &self.issuer,
+            secrets: world::data(&manifests, "Secret"),
+            config_maps: world::data(&manifests, "ConfigMap"),
+            pins: &pins,
+            delegations: &delegations,
+        };
+        let others = self.evidence.iter().filter(|(other, _)| other.0 == place.0 && *other != place);
+        let others = others.map(|((_, name), evidence)| (name.clone(), evidence.clone())).collect();
+        let reports = self.runners.get(place).and_then(|runner| runner.report.clone()).into_iter().collect();
+        let port = self.state.port(&format!("{}/{}", place.0, place.1))?;
+        Ok(compile(&surroundings.world(server, port, reports, others, now)))
+    }
+
+    fn take_over(&mut self, place: &Place, plan: &Plan) {
+        let key = |kind: Kind, name: &str| (kind, place.0.clone(), name.to_owned());
+        self.inventory.set_status(&key(Kind::McpServer, &place.1), &plan.server_status);
+        for (name, status) in &plan.pin_statuses {
+            self.inventory.set_status(&key(Kind::ToolPin, name), status);
+        }
+        for (name, status) in &plan.delegation_statuses {
+            self.inventory.set_status(&key(Kind::AgentDelegation, name), status);
+        }
+        self.evidence.insert(place.clone(), plan.evidence.clone());
+        self.next = [self.next, plan.next].into_iter().flatten().min();
+    }
+
+    /// Pins of servers that do not exist.
+    fn orphans(&mut self, servers: &[McpServer], now: Timestamp) {
+        let pins: Vec<ToolPin> = self.inventory.typed(Kind::ToolPin);
+        for pin in pins {
+            let namespace = pin.metadata.namespace.clone().unwrap_or_default();
+            let wanted = (namespace.clone(), pin.spec.server_ref.name.clone());
+            if !servers.iter().any(|server| place(server) == wanted) {
+                let status = cotter_compiler::orphan_pin_status(&pin, now);
+                let name = pin.metadata.name.clone().unwrap_or_default();
+                self.inventory.set_status(&(Kind::ToolPin, namespace, name), &status);
+            }
+        }
+    }
+
+    async fn stop_gone(&mut self, servers: &[McpServer]) {
+        let wanted: Vec<Place> = servers.iter().map(place).collect();
+        let gone: Vec<Place> = self.runners.keys().filter(|place| !wanted.contains(place)).cloned().collect();
+        for place in gone {
+            if let Some(mut runner) = self.runners.remove(&place) {
+                runner.stop().await;
+                self.evidence.remove(&place);
+            }
+        }
+    }
+
+    fn show(&mut self, mut shown: Shown, now: Timestamp) {
+        shown.objects = self.inventory.objects();
+        let objects = shown.objects.clone();
+        self.board.show(shown.clone());
+        self.printer.drift(&objects, now);
+        let changed = self.printer.table(&objects, now);
+        if changed && !self.welcomed {
+            self.welcome(&shown);
+        }
+        self.welcomed = true;
+    }
+
+    fn welcome(&self, shown: &Shown) {
+        if let Some(server) = shown.servers.first() {
+            let tool = server.tools.iter().find(|tool| tool.effect == Effect::Read).or(server.tools.first());
+            let scope = tool.map_or("SCOPE", |tool| tool.scope.as_str());
+            let tenant = server.tenant.as_ref().map(|tenant| format!(" --tenant {tenant}")).unwrap_or_default();
+            println!("Try, in another terminal:");
+            println!("  cotter list {}{tenant} --scope {scope}", server.name);
+            println!("  cotter token{tenant} --scope {scope}      for any MCP client");
+        }
+        println!("Stop with Ctrl-C. State: {}", self.state.root().display());
+    }
+
+    /// Stops everything.
+    pub(crate) async fn stop(&mut self) {
+        for runner in self.runners.values_mut() {
+            runner.stop().await;
+        }
+    }
+}
+
+/// The notices with the program as the manifest names it, not as the path where it was found.
+fn as_written(server: &McpServer, plan: &Plan) -> Vec<Notice> {
+    let written = server.spec.upstream.container.as_ref().and_then(|container| container.command.first());
+    let found = match (&plan.process, plan.snapshot.as_ref().map(|sealed| &sealed.snapshot().upstream)) {
+        (Some(process), _) => process.command.first(),
+        (None, Some(Upstream::Child { command, .. })) => command.first(),
+        _ => None,
+    };
+    let (Some(written), Some(found)) = (written, found) else { return plan.notices.clone() };
+    let written = |notice: &Notice| Notice { about: notice.about, text: notice.text.replace(found.as_str(), written) };
+    plan.notices.iter().map(written).collect()
+}
+
+fn place(server: &McpServer) -> Place {
+    (server.metadata.namespace.clone().unwrap_or_default(), server.metadata.name.clone().unwrap_or_default())
+}
+
+/// A server as its owner sees it. Without a snapshot there are no tools to speak of.
+fn facts(server: &McpServer, plan: &Plan, runner: &Runner) -> wire::Server {
+    let snapshot = plan.snapshot.as_ref().map(|sealed| sealed.snapshot());
+    let state = |name: &str| {
+        let tools = runner.report.as_ref().map(|report| report.catalogue.tools.iter());
+        tools.into_iter().flatten().find(|tool| tool.name == name).map(|tool| tool.state)
+    };
+    let tools = snapshot.into_iter().flat_map(|snapshot| snapshot.tools.iter());
+    let tools = tools.map(|(name, rule)| wire::Tool {
+        name: name.to_string(),
+        scope: rule.scope.to_string(),
+        effect: rule.effect,
+        state: state(name.as_str()),
+    });
+    let namespace = server.metadata.namespace.clone().filter(|namespace| namespace != "default");
+    wire::Server {
+        name: server.metadata.name.clone().unwrap_or_default(),
+        namespace,
+        endpoint: plan.server_status.endpoint.clone().unwrap_or_default(),
+        audience: server.spec.audience.clone(),
+        tenant: server.spec.access.tenants.first().filter(|tenant| *tenant != "*").cloned(),
+        tools: tools.collect(),
+    }
+}
+
+impl Runner {
+    fn definitions(&self) -> Option<Definitions> {
+        let catalogue = self.report.as_ref().map(|report| &report.catalogue)?;
+        catalogue.verified_at.map(|_| catalogue.definitions.clone())
+    }
+}
