@@ -222,7 +222,7 @@ mod tests {
             ("audience", status(|s| s["audiences"] = json!(["https://kubernetes.default.svc"]))),
             ("audience", status(|s| s["audiences"] = json!(null))),
             ("service account's", status(|s| s["user"]["username"] = json!("admin"))),
-            ("bound to a pod", status(|s| s["user"]["extra"][extra] = json!(null))),
+            ("bound to a pod", status(|s| s["user"]["extra"][extra] = json!([]))),
             ("bound to a pod", status(|s| s["user"]["extra"][extra] = json!(["a", "b"]))),
         ];
         for (wanted, status) in cases {

@@ -128,11 +128,7 @@ mod tests {
 
     impl Watched<ConfigMap> for Seen {
         fn changed(&mut self, before: Option<Arc<ConfigMap>>, after: &ConfigMap) {
-            self.0.push(format!(
-                "{} changed, had {:?}",
-                name(after),
-                before.map(|b| b.data.clone().unwrap_or_default())
-            ));
+            self.0.push(format!("{} changed, had {:?}", name(after), before.and_then(|b| b.data.clone())));
         }
         fn deleted(&mut self, object: &ConfigMap) {
             self.0.push(format!("{} deleted", name(object)));
@@ -178,7 +174,10 @@ mod tests {
         let kept = reader.store.get(&ObjectRef::new("a").within("n")).unwrap();
         assert_eq!(kept.data.as_ref().unwrap()["k"], "1", "what was readable stays");
         reader.take(Event::Apply(object("a", json!({"k": "2"}))));
-        assert_eq!(reader.watched.0, ["bad unreadable", "listed", "a unreadable", r#"a changed, had {"k": "1"}"#,]);
+        assert_eq!(
+            reader.watched.0,
+            ["bad unreadable", "listed", "a unreadable", r#"a changed, had Some({"k": "1"})"#,]
+        );
     }
 
     #[test]
