@@ -4,6 +4,11 @@
 //! that is installed is [`install::all`], and the same schema checks local files ([`check`]), so that a folder is judged
 //! as the API server would judge it.
 
+#![expect(
+    clippy::duplicated_attributes,
+    reason = "each printcolumn has a type_, which the lint takes for a repetition"
+)]
+
 pub mod check;
 pub mod condition;
 pub mod delegation;

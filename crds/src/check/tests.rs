@@ -29,6 +29,21 @@ fn an_unknown_field_is_named_with_what_was_meant() {
 }
 
 #[test]
+fn unknown_fields_are_found_without_judging_the_rest() {
+    let object = json!({"spec": {"audienc": 7, "upstream": {"remote": {"URL": 1}}}, "status": {"x": 1}});
+    let found: Vec<String> =
+        unknown_fields("McpServer", &object).iter().map(|problem| problem.path.to_string()).collect();
+    assert_eq!(found, ["spec.audienc", "spec.upstream.remote.URL", "status.x"]);
+    assert_eq!(unknown_fields("McpServer", &server()), vec![]);
+}
+
+#[test]
+fn null_is_not_a_value() {
+    let found = problems(|o| o["spec"]["audience"] = Value::Null, Place::Cluster);
+    assert_eq!(found, ["spec.audience: has to be a string, not null"]);
+}
+
+#[test]
 fn status_and_metadata_are_the_api_servers() {
     let change = |o: &mut Value| {
         o["status"] = json!({"anything": 1});
