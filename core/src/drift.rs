@@ -3,13 +3,13 @@
 //! The classes and their order are those of the design of pins. The table is read conservatively: whatever it does not
 //! name is [`Class::AuthorityExpanding`], so an unknown keyword or a member of a later revision is never waved through.
 
+mod bound;
+mod fresh;
 mod keyword;
 mod members;
 mod schema;
 mod target;
 mod why;
-
-use std::collections::HashMap;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -18,6 +18,7 @@ use serde_json::{Number, Value};
 pub use target::TARGET_WORDS;
 pub use why::Why;
 
+use self::bound::Changes;
 use crate::fingerprint::{HashError, Ignore};
 use crate::normalise::effective;
 use crate::scan::{self, Finding, Found};
@@ -82,16 +83,21 @@ pub fn classify(approved: &Value, observed: &Value, ignore: &Ignore) -> Option<D
     if approved == observed {
         return None;
     }
-    let found = new_findings(&approved, &observed);
-    let (before, after) = (effective(&approved), effective(&observed));
-    let mut changes = members::changes(&before, &after);
-    if before == after {
-        members::differing(&approved, &observed, "", &mut |pointer| {
-            changes.push(Change { pointer, class: Class::Cosmetic, why: Why::Cosmetic });
-        });
+    if !bound::is_comparable(&approved) || !bound::is_comparable(&observed) {
+        return Some(Drift::alone("", Class::AuthorityExpanding, Why::TooMuch));
     }
-    changes.extend(dialects(&approved, &observed));
-    Some(Drift::of(changes, found))
+    let mut changes = Changes::default();
+    let (before, after) = (effective(&approved), effective(&observed));
+    members::changes(&before, &after, &mut changes);
+    if before == after {
+        let mut add = |pointer| changes.add(pointer, Class::Cosmetic, Why::Cosmetic);
+        members::differing(&approved, &observed, "", &mut add);
+    }
+    let fresh = fresh::strings(&approved, &observed);
+    for (pointer, _) in fresh.iter().filter(|(pointer, text)| fresh::is_strange_dialect(pointer, text)) {
+        changes.add(pointer.clone(), Class::AuthorityExpanding, Why::Dialect);
+    }
+    Some(Drift::of(changes.into_vec(), scan::scan_texts(fresh)))
 }
 
 /// The drift of a tool whose pin carries no definition: a change was seen and cannot be classed.
@@ -201,34 +207,4 @@ fn unreadable(error: &HashError) -> Drift {
         HashError::IgnoresElement(pointer) => Drift::alone(pointer, Class::AuthorityExpanding, Why::IgnoresElement),
         _ => Drift::alone("", Class::Ambiguous, Why::NotHashable),
     }
-}
-
-/// Findings in strings that are not in the approved definition at the same place.
-fn new_findings(approved: &Value, observed: &Value) -> Vec<Found> {
-    let mut found = Vec::new();
-    for (pointer, text) in new_strings(approved, observed) {
-        scan::scan_text(text, &pointer, &mut found);
-    }
-    found.sort();
-    found.dedup();
-    found
-}
-
-fn new_strings<'o>(approved: &Value, observed: &'o Value) -> Vec<(String, &'o str)> {
-    let mut known: HashMap<String, Vec<&str>> = HashMap::new();
-    for (pointer, text) in scan::strings(approved) {
-        known.entry(pointer).or_default().push(text);
-    }
-    let strings = scan::strings(observed).into_iter();
-    strings.filter(|(pointer, text)| !known.get(pointer).is_some_and(|texts| texts.contains(text))).collect()
-}
-
-/// The effective form leaves `$schema` out because it only names a dialect. One that names no known dialect is text
-/// that a model is shown with the rest of the schema.
-fn dialects(approved: &Value, observed: &Value) -> Vec<Change> {
-    let strings = new_strings(approved, observed).into_iter();
-    let strange = strings
-        .filter(|(pointer, text)| pointer.ends_with("/$schema") && *text != "$schema" && !keyword::is_dialect(text));
-    let change = |(pointer, _)| Change { pointer, class: Class::AuthorityExpanding, why: Why::Dialect };
-    strange.map(change).collect()
 }

@@ -48,15 +48,20 @@ impl Pointer {
 pub fn join(parent: &str, name: &str) -> String {
     let mut out = String::with_capacity(parent.len() + name.len() + 1);
     out.push_str(parent);
-    out.push('/');
+    push(&mut out, name);
+    out
+}
+
+/// Makes a pointer one to its member `name`.
+pub(crate) fn push(pointer: &mut String, name: &str) {
+    pointer.push('/');
     for char in name.chars() {
         match char {
-            '~' => out.push_str("~0"),
-            '/' => out.push_str("~1"),
-            other => out.push(other),
+            '~' => pointer.push_str("~0"),
+            '/' => pointer.push_str("~1"),
+            other => pointer.push(other),
         }
     }
-    out
 }
 
 fn unescape(segment: &str) -> String {

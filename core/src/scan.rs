@@ -6,7 +6,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::pointer::join;
+use crate::pointer::push;
 
 /// Phrases that server text has little reason to hold. Compared without case, with invisible code points taken out and
 /// every run of white space as one space.
@@ -36,58 +36,82 @@ pub struct Found {
     pub detail: String,
 }
 
-/// Everything found in all strings of a value and in the names of its members, sorted.
+/// Most findings that are listed; one is enough to look.
+const MAX_FOUND: usize = 100;
+
+/// Longest pointer of a finding, in bytes; a longer one is cut.
+const MAX_POINTER: usize = 1024;
+
+/// What is found in all strings of a value and in the names of its members, sorted. A name comes with the pointer of
+/// its member.
 #[must_use]
 pub fn scan(value: &Value) -> Vec<Found> {
     let mut found = Vec::new();
-    for (pointer, text) in strings(value) {
-        scan_text(text, &pointer, &mut found);
-    }
+    walk(value, &mut String::new(), &mut found);
+    sorted(found)
+}
+
+/// What is found in texts, each given with its place, sorted.
+#[must_use]
+pub fn scan_texts<'t>(texts: impl IntoIterator<Item = (String, &'t str)>) -> Vec<Found> {
+    let mut found = Vec::new();
+    texts.into_iter().for_each(|(pointer, text)| scan_text(text, &pointer, &mut found));
+    sorted(found)
+}
+
+fn sorted(mut found: Vec<Found>) -> Vec<Found> {
     found.sort();
     found.dedup();
     found
 }
 
-/// Every string of a value with its pointer; the name of a member comes with the member's own pointer.
-#[must_use]
-pub fn strings(value: &Value) -> Vec<(String, &str)> {
-    let mut out = Vec::new();
-    walk(value, "", &mut out);
-    out
-}
-
-fn walk<'a>(value: &'a Value, path: &str, out: &mut Vec<(String, &'a str)>) {
+fn walk(value: &Value, path: &mut String, found: &mut Vec<Found>) {
     match value {
-        Value::String(text) => out.push((path.to_owned(), text)),
+        Value::String(text) => scan_text(text, path, found),
         Value::Array(items) => {
             for (index, item) in items.iter().enumerate() {
-                walk(item, &join(path, &index.to_string()), out);
+                let before = path.len();
+                push(path, &index.to_string());
+                walk(item, path, found);
+                path.truncate(before);
             }
         }
         Value::Object(members) => {
             for (name, member) in members {
-                let path = join(path, name);
-                out.push((path.clone(), name));
-                walk(member, &path, out);
+                let before = path.len();
+                push(path, name);
+                scan_text(name, path, found);
+                walk(member, path, found);
+                path.truncate(before);
             }
         }
         _ => {}
     }
 }
 
-/// Scans one text; `pointer` says where it is.
-pub fn scan_text(text: &str, pointer: &str, found: &mut Vec<Found>) {
+fn scan_text(text: &str, pointer: &str, found: &mut Vec<Found>) {
+    if found.len() >= MAX_FOUND {
+        return;
+    }
     for kind in [Finding::InvisibleCodePoints, Finding::BidiControls, Finding::ZeroWidth] {
         let mut of_kind = kinds(text).filter(|(_, other)| *other == Some(kind)).map(|(char, _)| char);
         if let Some(first) = of_kind.next() {
             let detail = format!("U+{:04X} ×{}", u32::from(first), 1 + of_kind.count());
-            found.push(Found { finding: kind, pointer: pointer.to_owned(), detail });
+            found.push(Found { finding: kind, pointer: cut(pointer), detail });
         }
     }
     let plain = plain(text);
     for phrase in PHRASES.iter().filter(|phrase| plain.contains(**phrase)) {
-        found.push(Found { finding: Finding::Phrase, pointer: pointer.to_owned(), detail: (*phrase).to_owned() });
+        found.push(Found { finding: Finding::Phrase, pointer: cut(pointer), detail: (*phrase).to_owned() });
     }
+}
+
+fn cut(pointer: &str) -> String {
+    if pointer.len() <= MAX_POINTER {
+        return pointer.to_owned();
+    }
+    let end = pointer.floor_char_boundary(MAX_POINTER);
+    format!("{}…", pointer.get(..end).unwrap_or_default())
 }
 
 /// The text with everything that nobody sees written out as `\u{…}`, for a person who reviews it.

@@ -13,7 +13,7 @@ use std::ops::Not as _;
 
 use serde_json::Value;
 
-use crate::pointer::join;
+use crate::pointer::push;
 
 /// Depth used where nothing else is said: real tool lists nest at most 22 levels.
 pub const DEFAULT_DEPTH: u8 = 64;
@@ -183,7 +183,7 @@ fn find(value: &Value, path: &mut String) -> Option<String> {
 
 fn at(value: &Value, path: &mut String, segment: &str) -> Option<String> {
     let before = path.len();
-    *path = join(path, segment);
+    push(path, segment);
     let found = find(value, path);
     path.truncate(before);
     found

@@ -1,5 +1,7 @@
 //! Single keywords of a schema whose change has a direction.
 
+use std::collections::BTreeSet;
+
 use serde_json::{Number, Value};
 
 use super::Why;
@@ -35,26 +37,25 @@ pub(super) fn enumeration(before: Option<&Value>, after: Option<&Value>) -> Vec<
         (Some(Value::Array(_)), None) => return vec![Move::Wider(Why::EnumChanged)],
         _ => return vec![Move::Unclear(Why::EnumChanged)],
     };
-    if repeats(before) || repeats(after) {
+    // Names of members are sorted and numbers have one form, so that equal values have equal texts.
+    let texts = |values: &[Value]| values.iter().map(Value::to_string).collect::<Vec<_>>();
+    let (before, after) = (texts(before), texts(after));
+    let sets = (before.iter().collect::<BTreeSet<_>>(), after.iter().collect::<BTreeSet<_>>());
+    if sets.0.len() != before.len() || sets.1.len() != after.len() {
         return vec![Move::Unclear(Why::EnumChanged)];
     }
     let mut moves = Vec::new();
-    if !after.iter().all(|value| before.contains(value)) {
+    if !sets.1.is_subset(&sets.0) {
         moves.push(Move::Wider(Why::EnumGrew));
     }
-    if !before.iter().all(|value| after.contains(value)) {
+    if !sets.0.is_subset(&sets.1) {
         moves.push(Move::Narrower(Why::EnumShrank));
     }
-    let common =
-        |one: &[Value], other: &[Value]| one.iter().filter(|value| other.contains(value)).cloned().collect::<Vec<_>>();
-    if common(before, after) != common(after, before) {
+    let kept = before.iter().filter(|text| sets.1.contains(text));
+    if !kept.eq(after.iter().filter(|text| sets.0.contains(text))) {
         moves.push(Move::Order);
     }
     moves
-}
-
-fn repeats(values: &[Value]) -> bool {
-    values.iter().enumerate().any(|(index, value)| values.iter().skip(index + 1).any(|other| other == value))
 }
 
 /// How a bound moved: `Some` for the keywords that are bounds.

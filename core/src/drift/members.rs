@@ -2,59 +2,58 @@
 
 use serde_json::{Map, Value};
 
+use super::bound::Changes;
 use super::schema::{self, Side};
-use super::{Change, Class, Why};
+use super::{Class, Why};
 use crate::pointer::join;
 
 /// The changes between two effective forms.
-pub(super) fn changes(before: &Value, after: &Value) -> Vec<Change> {
-    let mut changes = Vec::new();
-    each(before, after, |name, before, after| member(name, before, after, &mut changes));
-    changes
+pub(super) fn changes(before: &Value, after: &Value, changes: &mut Changes) {
+    each(before, after, |name, before, after| member(name, before, after, changes));
 }
 
-fn member(name: &str, before: Option<&Value>, after: Option<&Value>, changes: &mut Vec<Change>) {
+fn member(name: &str, before: Option<&Value>, after: Option<&Value>, changes: &mut Changes) {
     let pointer = join("", name);
     match name {
-        "description" | "title" if texts(before, after) => changes.push(prose(pointer, name)),
-        "icons" if arrays(before, after) => changes.push(prose(pointer, name)),
+        "description" | "title" if texts(before, after) => prose(pointer, name, changes),
+        "icons" if arrays(before, after) => prose(pointer, name, changes),
         "annotations" if objects(before, after) => annotations(before, after, changes),
         "inputSchema" => match (before, after) {
             (Some(before), Some(after)) => schema::changes(Side::Input, before, after, &pointer, changes),
-            _ => changes.push(Change { pointer, class: Class::AuthorityExpanding, why: Why::NotNamed }),
+            _ => changes.add(pointer, Class::AuthorityExpanding, Why::NotNamed),
         },
         "outputSchema" => match (before, after) {
             (Some(before), Some(after)) => schema::changes(Side::Output, before, after, &pointer, changes),
-            (None, _) => changes.push(Change { pointer, class: Class::Additive, why: Why::OutputAdded }),
-            (_, None) => changes.push(Change { pointer, class: Class::Narrowing, why: Why::OutputRemoved }),
+            (None, _) => changes.add(pointer, Class::Additive, Why::OutputAdded),
+            (_, None) => changes.add(pointer, Class::Narrowing, Why::OutputRemoved),
         },
         _ => not_named(before, after, pointer, changes),
     }
 }
 
-fn annotations(before: Option<&Value>, after: Option<&Value>, changes: &mut Vec<Change>) {
+fn annotations(before: Option<&Value>, after: Option<&Value>, changes: &mut Changes) {
     let none = Value::Object(Map::new());
     each(before.unwrap_or(&none), after.unwrap_or(&none), |name, before, after| {
         let pointer = join("/annotations", name);
         if name == "title" && texts(before, after) {
-            changes.push(prose(pointer, name));
+            prose(pointer, name, changes);
         } else {
-            changes.push(Change { pointer, class: Class::AuthorityExpanding, why: Why::Hint });
+            changes.add(pointer, Class::AuthorityExpanding, Why::Hint);
         }
     });
 }
 
-fn not_named(before: Option<&Value>, after: Option<&Value>, pointer: String, changes: &mut Vec<Change>) {
-    let mut add = |pointer| changes.push(Change { pointer, class: Class::AuthorityExpanding, why: Why::NotNamed });
+fn not_named(before: Option<&Value>, after: Option<&Value>, pointer: String, changes: &mut Changes) {
+    let mut add = |pointer| changes.add(pointer, Class::AuthorityExpanding, Why::NotNamed);
     match (before, after) {
         (Some(before), Some(after)) => differing(before, after, &pointer, &mut add),
         _ => add(pointer),
     }
 }
 
-/// A change of prose.
-pub(super) fn prose(pointer: String, name: &str) -> Change {
-    Change { pointer, class: Class::Text, why: if name == "description" { Why::Description } else { Why::Prose } }
+/// Adds a change of prose.
+pub(super) fn prose(pointer: String, name: &str, changes: &mut Changes) {
+    changes.add(pointer, Class::Text, if name == "description" { Why::Description } else { Why::Prose });
 }
 
 /// Calls `add` with the pointer to every place where two values differ: members of objects as deep as both have them,

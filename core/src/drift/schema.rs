@@ -7,10 +7,11 @@ use std::collections::BTreeSet;
 
 use serde_json::{Map, Value};
 
+use super::bound::Changes;
 use super::keyword::{self, Move};
 use super::members::{arrays, differing, each, prose, texts};
 use super::target::can_name_target;
-use super::{Change, Class, Why};
+use super::{Class, Why};
 use crate::normalise::below;
 use crate::pointer::join;
 
@@ -22,7 +23,7 @@ pub(super) enum Side {
 }
 
 /// Adds the changes between two schemas.
-pub(super) fn changes(side: Side, before: &Value, after: &Value, pointer: &str, changes: &mut Vec<Change>) {
+pub(super) fn changes(side: Side, before: &Value, after: &Value, pointer: &str, changes: &mut Changes) {
     Walk { side, directed: true, changes }.schema(before, after, pointer);
 }
 
@@ -30,12 +31,12 @@ struct Walk<'c> {
     side: Side,
     /// Whether more here is more of the whole.
     directed: bool,
-    changes: &'c mut Vec<Change>,
+    changes: &'c mut Changes,
 }
 
 impl Walk<'_> {
     fn add(&mut self, pointer: String, class: Class, why: Why) {
-        self.changes.push(Change { pointer, class, why });
+        self.changes.add(pointer, class, why);
     }
 
     /// A change that the table does not name, at the deepest members that differ.
@@ -74,8 +75,8 @@ impl Walk<'_> {
         each(before, after, |keyword, before, after| {
             let pointer = join(pointer, keyword);
             match keyword {
-                "description" | "title" if texts(before, after) => self.changes.push(prose(pointer, keyword)),
-                "examples" if arrays(before, after) => self.changes.push(prose(pointer, keyword)),
+                "description" | "title" if texts(before, after) => prose(pointer, keyword, self.changes),
+                "examples" if arrays(before, after) => prose(pointer, keyword, self.changes),
                 "enum" if keyword::enumeration(before, after) == [Move::Order] => self.moved(&pointer, Move::Order),
                 "properties" | "required" if self.directed => {}
                 _ if self.directed => self.keyword(keyword, before, after, pointer),

@@ -69,6 +69,8 @@ pub enum Why {
     NotHashable,
     /// A pointer to ignore that now leads into an array.
     IgnoresElement,
+    /// More than is compared.
+    TooMuch,
     /// The pin carries no definition to compare with.
     DefinitionUnknown,
     /// A description that was rewritten together with a schema.
@@ -116,6 +118,7 @@ impl Why {
             Self::UnsafeInteger => "a number beyond ±(2^53−1), where readers disagree",
             Self::NotHashable => "the object cannot be hashed",
             Self::IgnoresElement => "a pointer to ignore leads into an array",
+            Self::TooMuch => "more than is compared member by member",
             Self::DefinitionUnknown => "the pin carries no definition to compare with",
             Self::DescriptionWithSchema => "description rewritten together with the schema",
             Self::BothDirections => "wider and narrower at once",

@@ -2,6 +2,7 @@
 
 use cotter_core::drift::{Class, classify};
 use cotter_core::fingerprint::{Ignore, Scheme, fingerprint, fingerprint_bytes};
+use cotter_core::scan::scan;
 use serde_json::{Map, Number, Value, json};
 
 use super::captures::all;
@@ -174,4 +175,28 @@ fn any_change_moves_the_fingerprint_and_is_reported_where_it_is() {
             assert_eq!(effective(&tool), effective(&changed), "{pointer} of {tool}: {drift:#?}");
         }
     }
+}
+
+/// Definitions that are cheap to send. None of these may cost more than a walk over them: a fault here shows as a test
+/// that does not come to an end, or as one that needs more memory than there is.
+#[test]
+fn a_hostile_definition_costs_no_more_than_its_size() {
+    let approved = json!({"name": "t", "inputSchema": {"properties": {"x": {"enum": ["a"]}}}});
+    let many = |count: usize| (0..count).map(|n| (format!("k{n}"), json!("x"))).collect::<Map<String, Value>>();
+    let long = "n".repeat(1 << 20);
+    let wide = json!({"name": "t", "inputSchema": {long: many(100_000)}});
+    let values: Vec<String> = (0..200_000).map(|n| format!("v{n}")).collect();
+    let listed = json!({"name": "t", "inputSchema": {"properties": {"x": {"enum": values}}}});
+    let text = json!({"name": "t", "description": "x".repeat(1 << 20), "inputSchema": approved["inputSchema"]});
+    for hostile in [wide, listed, text] {
+        assert_ne!(strict(&hostile), strict(&approved));
+        let drift = classify(&approved, &hostile, &Ignore::NONE).unwrap();
+        assert_eq!((drift.class, drift.changes.len()), (Class::AuthorityExpanding, 1));
+        assert_eq!(scan(&hostile), []);
+    }
+    let names = json!({"name": "t", "inputSchema": {"properties": many(5000)}});
+    let drift = classify(&approved, &names, &Ignore::NONE).unwrap();
+    assert_eq!((drift.class, drift.changes.len()), (Class::AuthorityExpanding, 1001));
+    let found = scan(&json!(vec!["disregard"; 5000]));
+    assert_eq!(found.len(), 100);
 }
