@@ -21,7 +21,7 @@ use tokio_util::sync::CancellationToken;
 
 use self::pace::Pace;
 pub use self::walk::ReadError;
-use self::walk::{Memo, Unfinished};
+use self::walk::{Memo, Times, Unfinished};
 use crate::upstream::{Conversation, Upstream};
 
 /// What one reading brought.
@@ -153,7 +153,7 @@ impl Task {
             None => self.open().await?,
         };
         let conversation = self.conversation.insert(conversation);
-        let outcome = walk::walk(conversation, &mut self.memo).await;
+        let outcome = walk::walk(conversation, &mut self.memo, Times::default()).await;
         self.last = (Some(conversation.surface()), conversation.instructions());
         outcome
     }
@@ -198,3 +198,6 @@ impl Task {
         sleep_until(self.pace.after_end(Instant::now())).await;
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -5,6 +5,8 @@
 //! bounded, and handed on as the exact bytes of the result.
 
 mod error;
+#[cfg(test)]
+pub(crate) mod fake;
 mod handshake;
 mod http;
 mod message;
@@ -228,7 +230,10 @@ impl Conversation {
     /// # Errors
     /// See [`CallError`], which also tells whether the server may have acted.
     pub async fn call(&self, permit: &Permit, call: Call<'_>) -> Result<Answer, CallError> {
-        let tool = permit.tool().as_str();
+        self.send(permit.tool().as_str(), call).await
+    }
+
+    async fn send(&self, tool: &str, call: Call<'_>) -> Result<Answer, CallError> {
         let limit = usize::try_from(call.result_bytes).unwrap_or(usize::MAX);
         let answer = match &self.link.wire {
             Wire::Http(session) => {
@@ -309,3 +314,6 @@ impl Answer {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

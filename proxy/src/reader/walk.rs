@@ -21,9 +21,20 @@ const MAX_BYTES: usize = 16 * 1024 * 1024;
 const MAX_TOOLS: usize = 10_000;
 /// Bytes of a cursor, which is sent back to the server.
 const MAX_CURSOR: usize = 16 * 1024;
-/// Time for one page, and for all.
-const PAGE_TIME: Duration = Duration::from_secs(10);
-const LIST_TIME: Duration = Duration::from_secs(60);
+/// How long a list may take.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Times {
+    /// For one page.
+    pub page: Duration,
+    /// For all of them.
+    pub list: Duration,
+}
+
+impl Default for Times {
+    fn default() -> Self {
+        Self { page: Duration::from_secs(10), list: Duration::from_secs(60) }
+    }
+}
 
 /// Why the tool list could not be read whole. Pages are counted from 1.
 #[derive(Debug, thiserror::Error)]
@@ -75,8 +86,10 @@ pub enum ReadError {
     #[error("failed to read the tool list: it is larger than {MAX_BYTES} bytes")]
     TooLarge,
     /// The pages came, but too slowly.
-    #[error("failed to read the tool list: it was not whole after {} s, at page {page}", LIST_TIME.as_secs())]
+    #[error("failed to read the tool list: it was not whole after {} s, at page {page}", .after.as_secs())]
     TooSlow {
+        /// After this long.
+        after: Duration,
         /// The page that was being read.
         page: usize,
     },
@@ -142,13 +155,14 @@ fn tools(pages: &[(Bytes, ListPage)]) -> Vec<ToolObject> {
 pub(super) async fn walk(
     conversation: &Conversation,
     memo: &mut Memo,
+    times: Times,
 ) -> Result<(Arc<Observed>, Option<Duration>), Unfinished> {
-    let mut walk = Walk { cursors: HashSet::new(), bytes: 0, tools: 0, pages: 0, ttl: None };
-    let end = Instant::now() + LIST_TIME;
+    let mut walk = Walk { cursors: HashSet::new(), bytes: 0, tools: 0, pages: 0, ttl: None, page_time: times.page };
+    let end = Instant::now() + times.list;
     let mut cursor = None;
     loop {
         let step = timeout_at(end, walk.step(conversation, cursor.as_deref(), memo)).await;
-        match step.unwrap_or(Err(ReadError::TooSlow { page: walk.pages + 1 })) {
+        match step.unwrap_or(Err(ReadError::TooSlow { after: times.list, page: walk.pages + 1 })) {
             Ok(Some(next)) => cursor = Some(next),
             Ok(None) => return Ok((memo.whole(walk.pages), walk.ttl)),
             Err(error) => return Err(Unfinished { error, partial: memo.partial(walk.pages) }),
@@ -163,6 +177,7 @@ struct Walk {
     /// Pages that were read and found good.
     pages: usize,
     ttl: Option<Duration>,
+    page_time: Duration,
 }
 
 impl Walk {
@@ -177,7 +192,7 @@ impl Walk {
         if page > MAX_PAGES {
             return Err(ReadError::TooManyPages);
         }
-        let result = conversation.list_page(cursor, MAX_BYTES - self.bytes, PAGE_TIME).await;
+        let result = conversation.list_page(cursor, MAX_BYTES - self.bytes, self.page_time).await;
         let bytes = result.map_err(|source| match source.exchange() {
             Some(CallError::TooLarge { .. }) => ReadError::TooLarge,
             _ => ReadError::Page { page, source },

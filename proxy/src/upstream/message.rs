@@ -285,3 +285,6 @@ pub(super) fn code(error: &[u8]) -> Option<i64> {
     let _ = error.message;
     Some(error.code)
 }
+
+#[cfg(test)]
+mod tests;

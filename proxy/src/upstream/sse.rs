@@ -131,3 +131,6 @@ fn joined(mut data: BytesMut, line: &[u8]) -> BytesMut {
     data.extend_from_slice(line);
     data
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,220 @@
+use cotter_core::snapshot::Sessions;
+use serde_json::json;
+
+use super::super::fake::{HELLO, script, script_within};
+use super::*;
+
+/// Answers each request with a result that holds its own line's end, and logs to both streams as real servers do.
+const ECHO: &str = r#"
+echo 'a banner that strayed to stdout'
+echo 'a log line' >&2
+while read -r line; do
+  id=$(printf '%s' "$line" | sed -n 's/.*"id":\([0-9]*\).*/\1/p')
+  [ -n "$id" ] && echo "{\"jsonrpc\":\"2.0\",\"id\":$id,\"result\":{\"pid\":$$}}"
+done
+"#;
+
+fn server(body: &str, sessions: Sessions) -> Upstream {
+    script(&format!("{HELLO}{body}"), sessions)
+}
+
+async fn open(body: &str) -> (Upstream, Conversation) {
+    let upstream = server(body, Sessions::PerSession);
+    let conversation = upstream.open().await.unwrap();
+    (upstream, conversation)
+}
+
+/// Whether any process has this word in its command line.
+fn runs(word: &str) -> bool {
+    std::fs::read_dir("/proc").unwrap().flatten().any(|entry| {
+        let line = std::fs::read(entry.path().join("cmdline")).unwrap_or_default();
+        // The test itself names the word in its own arguments at most as a filter.
+        String::from_utf8_lossy(&line).contains(word) && entry.file_name() != std::process::id().to_string().as_str()
+    })
+}
+
+#[tokio::test]
+async fn calls_in_flight_at_once_get_their_own_answers() {
+    let (upstream, conversation) = open(ECHO).await;
+    assert_eq!(conversation.surface().transport, "stdio");
+    let calls = (0..20).map(|_| call(&conversation, "{\n\"a\":\r\n1}"));
+    for outcome in futures::future::join_all(calls).await {
+        assert!(result(outcome)["pid"].is_u64());
+    }
+    upstream.shutdown().await;
+}
+
+#[tokio::test]
+async fn sessions_have_processes_of_their_own_or_share_one() {
+    for (sessions, same) in [(Sessions::PerSession, false), (Sessions::Shared, true)] {
+        let upstream = server(ECHO, sessions);
+        let (one, two) = (upstream.open().await.unwrap(), upstream.open().await.unwrap());
+        let (one, two) = (result(call(&one, "{}").await), result(call(&two, "{}").await));
+        assert_eq!(one == two, same, "{sessions:?}");
+        upstream.shutdown().await;
+    }
+}
+
+#[tokio::test]
+async fn a_child_sees_what_is_declared_and_little_else() {
+    let body = r#"read -r line; n=$(env | wc -l); echo "{\"jsonrpc\":\"2.0\",\"id\":2,\"result\":{\"declared\":\"$DECLARED\",\"cargo\":\"$CARGO\"}}"; sleep 5"#;
+    let (upstream, conversation) = open(body).await;
+    assert!(std::env::var_os("CARGO").is_some(), "the test runs under cargo");
+    assert_eq!(result(call(&conversation, "{}").await), json!({"declared": "yes", "cargo": ""}));
+    upstream.shutdown().await;
+}
+
+#[tokio::test]
+async fn a_child_that_dies_fails_what_was_dispatched_and_says_how_it_ended() {
+    let (_upstream, conversation) = open("read -r line; exit 3").await;
+    let lost = call(&conversation, "{}").await.unwrap_err();
+    assert!(lost.dispatched());
+    assert_eq!(lost.to_string(), "the server cannot be reached: its process exited with status 3");
+    conversation.ended().await;
+    let later = call(&conversation, "{}").await.unwrap_err();
+    assert!(!later.dispatched() && !conversation.is_alive(), "{later}");
+}
+
+#[tokio::test]
+async fn a_shared_child_that_died_is_started_anew_and_that_counts_as_a_change() {
+    let upstream = server("read -r line; exit 0", Sessions::Shared);
+    let first = upstream.open().await.unwrap();
+    let changes = upstream.changes();
+    assert!(call(&first, "{}").await.is_err());
+    let second = upstream.open().await.unwrap();
+    assert!(second.is_alive());
+    assert_eq!(*changes.borrow(), 1);
+    upstream.shutdown().await;
+}
+
+#[tokio::test]
+async fn an_answer_that_cannot_be_read_fails_its_own_request() {
+    for (line, fault) in [
+        (r#"{"jsonrpc":"2.0","id":2,"result":{"a":1,"a":2}}"#, "twice"),
+        (r#"{"jsonrpc":"2.0","id":2,"result":7}"#, "not an object"),
+        (r#"{"jsonrpc":"2.0","id":2,"#, "not JSON"),
+        (r#"[{"jsonrpc":"2.0","id":2,"result":{}}]"#, "array of messages"),
+    ] {
+        let (upstream, conversation) = open(&format!("read -r line; echo '{line}'; sleep 5")).await;
+        let error = call(&conversation, "{}").await.unwrap_err();
+        assert!(error.to_string().contains(fault) && error.dispatched(), "{error}");
+        assert!(conversation.is_alive());
+        upstream.shutdown().await;
+    }
+}
+
+#[tokio::test]
+async fn half_a_line_and_silence_are_failures_of_their_own() {
+    let (_upstream, conversation) = open(r#"read -r line; printf '{"jsonrpc":"2.0","id":2,"res'"#).await;
+    assert_eq!(call(&conversation, "{}").await, Err(CallError::Malformed(Fault::Truncated)));
+
+    let (upstream, conversation) = open(r#"read -r line; printf '{"jsonrpc'; sleep 5"#).await;
+    let outcome = call_within(&conversation, "{}", Duration::from_millis(200)).await;
+    assert_eq!(outcome, Err(CallError::Timeout { dispatched: true }));
+    upstream.shutdown().await;
+}
+
+#[tokio::test]
+async fn a_line_without_end_and_noise_without_end_end_the_conversation() {
+    let (_upstream, conversation) = open("read -r line; tr '\\0' x < /dev/zero").await;
+    assert!(matches!(call(&conversation, "{}").await, Err(CallError::TooLarge { .. })));
+    let (_upstream, conversation) = open("read -r line; yes noise").await;
+    assert_eq!(call(&conversation, "{}").await, Err(CallError::Malformed(Fault::Noise(1000))));
+    conversation.ended().await;
+}
+
+#[tokio::test]
+async fn a_call_that_is_late_is_cancelled_and_its_late_answer_is_nobodys() {
+    let body = r#"
+read -r line
+read -r cancelled
+echo '{"jsonrpc":"2.0","id":2,"result":{"late":true}}'
+read -r line
+case "$cancelled" in
+  *notifications/cancelled*'"requestId":2'*) echo '{"jsonrpc":"2.0","id":3,"result":{"told":true}}' ;;
+esac
+sleep 5"#;
+    let (upstream, conversation) = open(body).await;
+    assert!(call_within(&conversation, "{}", Duration::from_millis(100)).await.is_err());
+    assert_eq!(result(call(&conversation, "{}").await), json!({"told": true}));
+    upstream.shutdown().await;
+}
+
+#[tokio::test]
+async fn questions_are_answered_and_announcements_are_heard() {
+    let body = r#"
+echo '{"jsonrpc":"2.0","id":"p","method":"ping"}'; read -r pong
+echo '{"jsonrpc":"2.0","id":"s","method":"sampling/createMessage","params":{}}'; read -r no
+echo '{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}'
+read -r line
+echo "{\"jsonrpc\":\"2.0\",\"id\":2,\"result\":{\"pong\":$pong,\"no\":$no}}"
+sleep 5"#;
+    let upstream = server(body, Sessions::PerSession);
+    let mut changes = upstream.changes();
+    let conversation = upstream.open().await.unwrap();
+    tokio::time::timeout(PATIENT, changes.changed()).await.unwrap().unwrap();
+    let said = result(call(&conversation, "{}").await);
+    assert_eq!(said["pong"], json!({"jsonrpc": "2.0", "id": "p", "result": {}}));
+    assert_eq!(said["no"]["error"]["code"], -32601);
+    upstream.shutdown().await;
+}
+
+#[tokio::test]
+async fn a_server_that_ignores_its_end_is_killed_with_all_that_it_started() {
+    // 86001 marks the grandchild, which ignores SIGTERM like its parent.
+    let body = "trap '' TERM; sleep 86001 & echo ready; while :; do sleep 86001; done";
+    let (upstream, conversation) = open(body).await;
+    assert!(runs("86001"));
+    let began = std::time::Instant::now();
+    conversation.close().await;
+    assert!(!runs("86001"));
+    assert!(began.elapsed() >= Duration::from_secs(4), "it was asked twice first");
+    upstream.shutdown().await;
+}
+
+#[tokio::test]
+async fn a_server_that_ends_with_its_input_is_not_waited_for() {
+    let (upstream, conversation) = open(ECHO).await;
+    let began = std::time::Instant::now();
+    drop(conversation);
+    upstream.shutdown().await;
+    assert!(began.elapsed() < Duration::from_secs(2));
+    let children = std::fs::read_to_string(format!("/proc/self/task/{}/children", std::process::id()));
+    assert!(!children.unwrap_or_default().contains("zombie"));
+}
+
+#[tokio::test]
+async fn a_server_that_cannot_be_started_or_says_nothing_is_named() {
+    let config = snapshot::Upstream::Child {
+        command: vec!["/nowhere/server".to_owned()],
+        env: std::collections::BTreeMap::new(),
+        sessions: Sessions::PerSession,
+    };
+    let error = Upstream::new(&config, super::super::fake::BOUNDS, None).unwrap().open().await.unwrap_err();
+    assert!(error.to_string().contains(r#"failed to start "/nowhere/server""#), "{error}");
+    let silent = script_within("sleep 5", Sessions::PerSession, Duration::from_millis(200));
+    let error = silent.open().await.unwrap_err();
+    assert_eq!(error.to_string(), "failed to open a session with `initialize`: the server did not answer in time");
+    let gone = script("exit 7", Sessions::PerSession).open().await.unwrap_err();
+    assert!(gone.to_string().contains("its process exited with status 7"), "{gone}");
+    silent.shutdown().await;
+}
+
+#[tokio::test]
+async fn a_modern_server_over_stdio_is_asked_what_it_is() {
+    let body = r#"
+read -r line
+echo '{"jsonrpc":"2.0","id":1,"error":{"code":-32601,"message":"no"}}'
+read -r discover
+echo '{"jsonrpc":"2.0","id":2,"result":{"supportedVersions":["2026-07-28"],"capabilities":{"tools":{}}}}'
+read -r line
+echo "{\"jsonrpc\":\"2.0\",\"id\":3,\"result\":{\"line\":$line}}"
+sleep 5"#;
+    let upstream = script(body, Sessions::PerSession);
+    let conversation = upstream.open().await.unwrap();
+    assert_eq!(conversation.surface().protocol, "2026-07-28");
+    let said = result(call(&conversation, "{}").await);
+    let meta = &said["line"]["params"]["_meta"];
+    assert_eq!(meta["io.modelcontextprotocol/protocolVersion"], "2026-07-28");
+    upstream.shutdown().await;
+}
