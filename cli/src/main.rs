@@ -2,6 +2,7 @@
 
 mod caller;
 mod client;
+mod cluster;
 mod columns;
 mod diff;
 mod failure;

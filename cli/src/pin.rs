@@ -6,12 +6,13 @@ use clap::Args;
 use cotter_core::{
     fingerprint::{Fingerprint, Ignore, Scheme, fingerprint},
     scan::{self, visible},
-    tool::{ListKind, ToolObject},
+    tool::{ListError, ListKind, ToolObject},
 };
 use serde::Serialize;
 use serde_json::{Value, value::RawValue};
 
 use crate::{
+    cluster::Target,
     failure::{Doing as _, Failure, Outcome},
     running::Running,
     tools_file,
@@ -33,13 +34,40 @@ pub(crate) struct Options {
     /// The folder of manifests whose `up` runs; the only running one by default
     #[arg(short, long, value_name = "DIR")]
     folder: Option<PathBuf>,
+    #[command(flatten)]
+    cluster: Target,
     /// Pin the tools too that the McpServer does not declare
     #[arg(long)]
     all: bool,
 }
 
+/// A server and what it offers, wherever it runs.
+struct Offered {
+    name: String,
+    namespace: Option<String>,
+    declared: Vec<String>,
+    tools: BTreeMap<String, ToolObject>,
+}
+
 /// Runs the command.
 pub(crate) async fn run(options: &Options) -> Outcome {
+    let offered = match options.cluster.is_meant() {
+        true => in_cluster(options).await?,
+        false => of_running(options).await?,
+    };
+    let wanted = offered.tools.iter().filter(|(name, _)| options.all || offered.declared.contains(name));
+    let tools: Vec<&ToolObject> = wanted.map(|(_, tool)| tool).collect();
+    print!("{}", manifest(&offered, &tools)?);
+    Ok(())
+}
+
+async fn in_cluster(options: &Options) -> Result<Offered, Failure> {
+    let seen = options.cluster.read(&options.server).await?;
+    let (name, namespace) = (options.server.clone(), Some(seen.namespace));
+    Ok(Offered { name, namespace, declared: seen.declared, tools: seen.observed })
+}
+
+async fn of_running(options: &Options) -> Result<Offered, Failure> {
     let running = Running::find(options.folder.as_deref()).await?;
     let servers: Vec<Server> = running.get("/v1/servers").await?.unwrap_or_default();
     let server = servers.into_iter().find(|server| server.name == options.server);
@@ -48,15 +76,14 @@ pub(crate) async fn run(options: &Options) -> Outcome {
         running.get(&format!("/v1/observed/{}", server.name)).await?;
     let observed =
         observed.ok_or_else(|| Failure::cannot(format!("{} was not read yet: cotter get mcps", server.name)))?;
-    let declared = |name: &str| server.tools.iter().any(|tool| tool.name == name);
-    let wanted = observed.into_iter().filter(|(name, _)| options.all || declared(name));
-    let tools: Result<Vec<ToolObject>, _> =
-        wanted.map(|(_, raw)| ToolObject::parse(raw.get(), ListKind::Tools)).collect();
-    print!("{}", manifest(&server, &tools.doing("read what the server offers")?)?);
-    Ok(())
+    let parse = |(name, raw): (String, Box<RawValue>)| Ok((name, ToolObject::parse(raw.get(), ListKind::Tools)?));
+    let tools: Result<BTreeMap<String, ToolObject>, ListError> = observed.into_iter().map(parse).collect();
+    let tools = tools.doing("read what the server offers")?;
+    let declared = server.tools.into_iter().map(|tool| tool.name).collect();
+    Ok(Offered { name: server.name, namespace: server.namespace, declared, tools })
 }
 
-fn manifest(server: &Server, tools: &[ToolObject]) -> Result<String, Failure> {
+fn manifest(server: &Offered, tools: &[&ToolObject]) -> Result<String, Failure> {
     let size: usize = tools.iter().map(|tool| tool.raw.len()).sum();
     let with_definitions = size <= MAX_DEFINITIONS;
     let mut comments =

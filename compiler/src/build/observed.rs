@@ -13,8 +13,8 @@ const MAX_BYTES: usize = 900 * 1024;
 /// How many names an annotation lists.
 const MAX_NAMES: usize = 64;
 
-/// The key with the definitions.
-const TOOLS: &str = "tools.json";
+/// The key under which the ConfigMap has the definitions.
+pub const OBSERVED_KEY: &str = "tools.json";
 
 /// Gathers the definitions that live sidecars report; `None` while none has read the list.
 #[must_use]
@@ -61,6 +61,6 @@ pub(super) fn config_map(server: &Server, seen: &Observed) -> ConfigMap {
         .map(|(key, names)| (key.to_owned(), names.iter().take(MAX_NAMES).cloned().collect::<Vec<_>>().join(",")))
         .collect();
     metadata.annotations = (!annotations.is_empty()).then_some(annotations);
-    let data = BTreeMap::from([(TOOLS.to_owned(), seen.tools_json.clone())]);
+    let data = BTreeMap::from([(OBSERVED_KEY.to_owned(), seen.tools_json.clone())]);
     ConfigMap { metadata, data: Some(data), ..ConfigMap::default() }
 }
