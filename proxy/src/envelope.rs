@@ -1,12 +1,15 @@
 //! One JSON-RPC message, read strictly and without copying: what a second parser could read differently never gets past here.
 
-use std::borrow::Cow;
+use std::{borrow::Cow, fmt, marker::PhantomData};
 
 use cotter_core::{
     reason::DenyReason,
     strict::{self, Limits},
 };
-use serde::{Deserialize, Deserializer};
+use serde::{
+    Deserialize, Deserializer,
+    de::{MapAccess, Visitor, value::MapAccessDeserializer},
+};
 use serde_json::value::RawValue;
 
 use crate::respond::Refusal;
@@ -86,7 +89,7 @@ struct Wire<'a> {
     id: Option<&'a RawValue>,
     #[serde(borrow, default, deserialize_with = "present")]
     method: Option<&'a RawValue>,
-    #[serde(borrow, default)]
+    #[serde(borrow, default, deserialize_with = "object")]
     params: Option<Params<'a>>,
     #[serde(borrow, default, deserialize_with = "present")]
     result: Option<&'a RawValue>,
@@ -97,6 +100,21 @@ struct Wire<'a> {
 /// A member that is there keeps its text, also where that text is `null`.
 fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<&'de RawValue>, D::Error> {
     <&RawValue>::deserialize(deserializer).map(Some)
+}
+
+/// An object and nothing else: a derived reader would take an array for the members in their order.
+fn object<'de, D: Deserializer<'de>, T: Deserialize<'de>>(deserializer: D) -> Result<Option<T>, D::Error> {
+    struct Object<T>(PhantomData<T>);
+    impl<'de, T: Deserialize<'de>> Visitor<'de> for Object<T> {
+        type Value = T;
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("an object")
+        }
+        fn visit_map<A: MapAccess<'de>>(self, members: A) -> Result<T, A::Error> {
+            T::deserialize(MapAccessDeserializer::new(members))
+        }
+    }
+    deserializer.deserialize_map(Object(PhantomData)).map(Some)
 }
 
 /// Reads the one message of a body.
@@ -155,7 +173,7 @@ impl<'a> Params<'a> {
     /// What `_meta` states, where there is one and it is an object.
     #[must_use]
     pub fn stated(&self) -> Option<Meta<'a>> {
-        self.meta.and_then(|meta| serde_json::from_str(meta.get()).ok())
+        self.meta.filter(|meta| is_object(meta)).and_then(|meta| serde_json::from_str(meta.get()).ok())
     }
 }
 

@@ -6,7 +6,9 @@
 pub mod admin;
 pub mod audit;
 pub mod authorize;
+pub mod bootstrap;
 pub mod contact;
+pub mod control;
 pub mod conversation;
 pub mod envelope;
 pub mod exchange;

@@ -1,4 +1,4 @@
-//! Ids that nobody can guess.
+//! Randomness: ids that nobody can guess, and pauses that do not fall together.
 
 use aws_lc_rs::rand;
 
@@ -14,6 +14,13 @@ pub fn id() -> String {
     }
     let digit = |nibble: u8| char::from(DIGITS.get(usize::from(nibble)).copied().unwrap_or(b'0'));
     bytes.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).collect()
+}
+
+/// A number from 0 to 1, for spreading things in time. Where the system gives no randomness it is 1.
+#[must_use]
+pub fn fraction() -> f64 {
+    let mut bytes = [0_u8; 4];
+    rand::fill(&mut bytes).map_or(1.0, |()| f64::from(u32::from_le_bytes(bytes)) / f64::from(u32::MAX))
 }
 
 #[cfg(test)]

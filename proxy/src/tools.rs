@@ -1,8 +1,13 @@
 //! `tools/list` and `tools/call`, the same for both eras: limits, verified catalogue, decision, forwarding.
 
-use std::time::Duration;
+use std::{collections::BTreeMap, time::Duration};
 
-use cotter_core::{catalogue::Entry, decision::Era, reason::DenyReason};
+use cotter_core::{
+    catalogue::Entry,
+    decision::Era,
+    reason::DenyReason,
+    strict::{self, Limits},
+};
 use hyper::body::Bytes;
 use serde::Deserialize;
 use serde_json::{Map, Value, value::RawValue};
@@ -139,10 +144,9 @@ fn failed(error: &CallError) -> Refusal {
 /// What of `_meta` reaches the server: not the members of the protocol, which are the sidecar's own there, and no token for progress,
 /// since progress is not passed back.
 fn passed_on(meta: &RawValue) -> Option<Box<RawValue>> {
-    let members: Map<String, Value> = serde_json::from_str(meta.get()).ok()?;
-    let keeps = |name: &str| name != "progressToken" && !name.starts_with("io.modelcontextprotocol/");
-    let kept: Map<String, Value> = members.into_iter().filter(|(name, _)| keeps(name)).collect();
-    if kept.is_empty() { None } else { serde_json::value::to_raw_value(&kept).ok() }
+    let mut members: BTreeMap<String, &RawValue> = serde_json::from_str(meta.get()).ok()?;
+    members.retain(|name, _| name != "progressToken" && !name.starts_with("io.modelcontextprotocol/"));
+    if members.is_empty() { None } else { serde_json::value::to_raw_value(&members).ok() }
 }
 
 /// A result has to be complete: what asks for more or promises more is not passed on yet. A modern client is told so.
@@ -154,7 +158,7 @@ fn checked(result: Bytes, era: Era) -> Result<Bytes, Refusal> {
     }
     let malformed = |why: &str| Refusal::because(DenyReason::UpstreamMalformed, format!("{why}; outcome unknown"));
     // The text between the braces is searched before it is read: results are large and hardly ever state their type.
-    if !memchr::memmem::find(&result, b"resultType").is_some() && !memchr::memmem::find(&result, b"\\u").is_some() {
+    if memchr::memmem::find(&result, b"resultType").is_none() && memchr::memmem::find(&result, b"\\u").is_none() {
         return Ok(if era == Era::Modern { completed(&result) } else { result });
     }
     let head: Head<'_> = serde_json::from_slice(&result).map_err(|_| malformed("the result is not an object"))?;
@@ -184,7 +188,7 @@ fn completed(result: &Bytes) -> Bytes {
 /// The server's own error, bounded, and without the member by which a caller knows Cotter's.
 fn disowned(error: &[u8]) -> Result<Vec<u8>, Refusal> {
     let malformed = || Refusal::because(DenyReason::UpstreamMalformed, "the error is not one; outcome unknown");
-    let members: Map<String, Value> = serde_json::from_slice(error).map_err(|_| malformed())?;
+    let Ok(Value::Object(members)) = strict::parse(error, Limits::default()) else { return Err(malformed()) };
     let code = members.get("code").and_then(Value::as_i64).ok_or_else(malformed)?;
     let message = members.get("message").and_then(Value::as_str).ok_or_else(malformed)?;
     let message: String = message.chars().take(ERROR_MESSAGE).collect();

@@ -76,6 +76,7 @@ async fn a_request_states_its_revision_and_what_the_client_can_do() {
         ("no capabilities", json!({version: MODERN}), -32602),
         ("capabilities as a list", json!({version: MODERN, capabilities: []}), -32602),
         ("no object", json!([]), -32602),
+        ("the members as an array", json!([MODERN, {}]), -32602),
         ("a revision of the other era", json!({version: LEGACY, capabilities: {}}), -32022),
         ("a revision that nobody knows", json!({version: "2099-01-01", capabilities: {}}), -32022),
     ] {
