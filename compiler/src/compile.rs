@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 
 use cotter_core::{
+    name::ToolName,
     report::Report,
-    snapshot::{Pin, Sealed},
+    snapshot::{Pin, Sealed, ToolRule},
 };
 use cotter_crds::{
     AgentDelegationStatus, ToolPin, ToolPinStatus,
@@ -56,7 +57,8 @@ pub fn compile(world: &World) -> Plan {
     let rows = sync::rows(&reports);
     let own = evidence::evidence(judged.server.as_ref(), live);
     let seen = build::observed(&world.reports);
-    let pin_statuses = pin_statuses(world, &pins, live, &rows, &own);
+    let declared = judged.server.as_ref().map(|server| &server.tools);
+    let pin_statuses = pin_statuses(world, &pins, live, &rows, &own, declared);
     let delegation_statuses = delegation_statuses(world, &delegations, &own);
     let name = name_of(&world.server.metadata.name);
     let notices = notices(world, &judged, &pins, &delegations);
@@ -189,6 +191,7 @@ fn pin_statuses(
     live: Live<'_>,
     rows: &[sync::Row],
     own: &Evidence,
+    declared: Option<&BTreeMap<ToolName, ToolRule>>,
 ) -> BTreeMap<String, ToolPinStatus> {
     let status = |(at, (object, check)): (usize, &(&ToolPin, PinCheck))| {
         let rivals = pins.iter().enumerate().filter(|(other, _)| *other != at);
@@ -200,6 +203,7 @@ fn pin_statuses(
             rows,
             others: &world.others,
             own,
+            declared,
             now: world.now,
         };
         (name_of(&object.metadata.name).to_owned(), case.status())
@@ -232,6 +236,8 @@ fn notices(world: &World, judged: &Judged, pins: &[(&ToolPin, PinCheck)], delega
         return Vec::new();
     }
     let mut notices: Vec<Notice> = judged.reached.iter().flat_map(|reached| reached.notices.clone()).collect();
+    let remarks = judged.server.iter().flat_map(Server::remarks);
+    notices.extend(remarks.map(|text| Notice { about: "server", text }));
     notices.extend(pins.iter().map(|(_, check)| notice::pin(&check.pin)));
     notices.extend(delegations.grants(name_of(&world.server.metadata.name)).iter().map(notice::grant));
     notices

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use cotter_core::{
+    decision::Approval,
     name::{Audience, Issuer, Scope, ServerRef, ToolName},
     snapshot::{
         ClaimNames, Enforcement, InsufficientScope, Limits, ServiceAccounts, Sessions, Stale, ToolRule, Verify,
@@ -54,8 +55,39 @@ pub struct Server {
     pub affinity: Option<Affinity>,
     /// How pods spread.
     pub spread: Vec<TopologySpreadConstraint>,
-    /// What is declared and not done by this version, for the person who declared it.
+    /// What is declared and not done by this version.
     pub unsupported: Vec<String>,
+}
+
+/// Names that a remark lists; the rest is counted.
+const NAMED: usize = 5;
+
+impl Server {
+    /// What its owner should know although nothing is wrong, one sentence each.
+    #[must_use]
+    pub fn remarks(&self) -> Vec<String> {
+        let named = |wanted: &dyn Fn(&ToolRule) -> bool| {
+            let names: Vec<&str> =
+                self.tools.iter().filter(|(_, rule)| wanted(rule)).map(|(name, _)| name.as_str()).collect();
+            let more = names.len().saturating_sub(NAMED);
+            let listed = names.into_iter().take(NAMED).collect::<Vec<_>>().join(", ");
+            if more == 0 { listed } else { format!("{listed} and {more} more") }
+        };
+        let waits = named(&|rule| rule.approval == Approval::Always);
+        let repeats = named(&|rule| rule.effect.is_consequential() && rule.idempotency_key.is_none());
+        let mut remarks = Vec::new();
+        if !self.unsupported.is_empty() {
+            remarks.push(format!("This version does nothing with {}.", self.unsupported.join(", ")));
+        }
+        if !waits.is_empty() {
+            remarks
+                .push(format!("Calls of {waits} wait for a person, which this version cannot ask: they are refused."));
+        }
+        if !repeats.is_empty() {
+            remarks.push(format!("A repeated call of {repeats} cannot be recognised: declare an idempotencyKey."));
+        }
+        remarks
+    }
 }
 
 /// How the server is reached.

@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 
 use cotter_core::{
     catalogue::ToolState,
+    name::ToolName,
     report::{Knowledge, Report},
-    snapshot::Digest,
+    snapshot::{Digest, ToolRule},
 };
 use cotter_crds::{
     ToolPin, ToolPinStatus,
@@ -16,13 +17,16 @@ use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
 use super::{
-    Live, not_done, refused, settle, small,
+    Live, count, not_done, refused, settle, small,
     sync::{self, Row},
 };
 use crate::{plan::Evidence, validate::PinCheck};
 
 /// A status keeps this many differences; the rest is in the ConfigMap of observed definitions.
 const MAX_ROWS: usize = 256;
+
+/// How many names a remark lists.
+const MAX_NAMED: usize = 5;
 
 /// What the status of a pin is made of.
 pub(crate) struct Case<'a> {
@@ -35,6 +39,8 @@ pub(crate) struct Case<'a> {
     /// The namespace's other servers, for shadowing.
     pub(crate) others: &'a BTreeMap<String, Evidence>,
     pub(crate) own: &'a Evidence,
+    /// The tools that the McpServer declares; `None` where it cannot be read.
+    pub(crate) declared: Option<&'a BTreeMap<ToolName, ToolRule>>,
     pub(crate) now: Timestamp,
 }
 
@@ -70,9 +76,26 @@ impl Case<'_> {
             ));
         }
         match self.check.problems.is_empty() {
-            true => say::accepted(not_done(&self.check.unsupported)),
+            true => say::accepted(self.remarks()),
             false => refused(&self.check.problems),
         }
+    }
+
+    /// What its owner should know although nothing is wrong.
+    fn remarks(&self) -> String {
+        let mut remarks = not_done(&self.check.unsupported);
+        let Some(declared) = self.declared else { return remarks };
+        let names = self.check.pin.tools.keys().filter(|name| !declared.contains_key(*name));
+        let undeclared: Vec<&str> = names.map(ToolName::as_str).collect();
+        if !undeclared.is_empty() {
+            let gap = if remarks.is_empty() { "" } else { " " };
+            let names = undeclared.iter().take(MAX_NAMED).copied().collect::<Vec<_>>().join(", ");
+            remarks.push_str(&format!(
+                "{gap}{} pinned and not declared by the McpServer, so that nobody can call it and it is not compared: {names}.",
+                count(undeclared.len(), "tool")
+            ));
+        }
+        remarks
     }
 
     fn in_sync(&self) -> Outcome {
@@ -190,7 +213,8 @@ pub fn orphan_pin_status(object: &ToolPin, now: Timestamp) -> ToolPinStatus {
     let check = crate::validate::pin(object, &BTreeMap::new());
     let live = Live { reports: &[], desired: None };
     let (others, own) = (BTreeMap::new(), Evidence::default());
-    let case = Case { object, check: &check, rivals: Vec::new(), live, rows: &[], others: &others, own: &own, now };
+    let rivals = Vec::new();
+    let case = Case { object, check: &check, rivals, live, rows: &[], others: &others, own: &own, declared: None, now };
     let mut status = case.status();
     let missing = format!(
         "there is no McpServer {} in this namespace: create it, or correct spec.serverRef.name",

@@ -13,7 +13,7 @@ use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
 use super::{
-    Live, count, not_done, settle, small,
+    Live, count, settle, small,
     sync::{self, Row},
     tools,
 };
@@ -210,9 +210,9 @@ fn offered_declared(report: &Report) -> usize {
     report.catalogue.tools.iter().filter(|tool| tool.declared && offered(tool.state)).count()
 }
 
-/// `Accepted` True, with what is declared and not done.
+/// `Accepted` True, with what its owner should know.
 pub(crate) fn accepted(server: &Server) -> Outcome {
-    say::accepted(not_done(&server.unsupported))
+    say::accepted(server.remarks().join(" "))
 }
 
 /// `KeysReady`. The worst kind of problem gives the reason, and the message names every issuer concerned.
