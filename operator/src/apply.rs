@@ -83,13 +83,16 @@ struct Mark {
     version: Option<String>,
 }
 
+/// The marks of one server's children, by kind and name.
+type Marks = HashMap<(String, String), Mark>;
+
 /// Writes children.
 pub struct Applier {
     client: Client,
     metrics: Arc<Metrics>,
     /// Some values come back in another spelling (a quantity, a default inside what is ours), so that comparing alone
     /// would apply them again and again.
-    marks: Mutex<HashMap<ServerKey, HashMap<(String, String), Mark>>>,
+    marks: Mutex<HashMap<ServerKey, Marks>>,
 }
 
 impl Applier {

@@ -103,36 +103,34 @@ pub async fn run(client: Client, settings: Settings, stopping: signal::Receiver<
     let (set_ready, ready) = signal::channel(false);
 
     let mut tasks = JoinSet::new();
-    let events = operator.events.clone();
-    let telling = unreadable::run(client.clone(), events, complaints, tell_bad_pins, queue.clone());
-    tasks.spawn(async move { Err(telling.await).or(Err(RunError::Ended("complaining"))) });
+    let (events, counted) = (operator.events.clone(), (queue.clone(), operator.metrics.clone()));
+    let telling = unreadable::run(client.clone(), events, complaints, tell_bad_pins, counted);
+    tasks.spawn(async move {
+        telling.await;
+        Err(RunError::Ended("complaining"))
+    });
     watches(&mut tasks, &client, writers, &|| (stores.clone(), queue.clone(), complain.clone()));
     let healthy = health::serve(settings.health_listen, operator.clone(), ready, stopping.clone());
     tasks.spawn(async move { healthy.await.map_err(|source| RunError::Serve { what: "health", source }) });
-
-    let work = work(operator, settings, authority, listener, complain, set_ready, stopping.clone());
-    tasks.spawn(work);
-    first_end(tasks, stopping).await
+    let work = work(operator, settings, authority, listener, complain, set_ready, stopping);
+    tokio::select! {
+        ended = work => ended,
+        failed = first_failure(&mut tasks) => Err(failed),
+    }
 }
 
-/// Waits for the end: the wanted one, or the first part that ends by itself.
-async fn first_end(
-    mut tasks: JoinSet<Result<(), RunError>>,
-    mut stopping: signal::Receiver<bool>,
-) -> Result<(), RunError> {
+/// The first part that ends and should not. The health port ends when the operator is told to, a moment before the
+/// stream is drained.
+async fn first_failure(tasks: &mut JoinSet<Result<(), RunError>>) -> RunError {
     loop {
-        let ended = tasks.join_next().await;
-        let stop = *stopping.borrow_and_update();
-        match ended {
-            Some(Ok(Err(error))) if !stop => return Err(error),
-            Some(Err(error)) if !stop => {
+        match tasks.join_next().await {
+            Some(Ok(Ok(()))) => {}
+            Some(Ok(Err(error))) => return error,
+            Some(Err(error)) => {
                 tracing::error!(%error, "a part of the operator panicked");
-                return Err(RunError::Ended("a task"));
+                return RunError::Ended("a task");
             }
-            // The health port ends first; the stream has a moment to drain.
-            Some(Ok(Ok(()))) | None if stop => return Ok(()),
-            None => return Err(RunError::Ended("everything")),
-            Some(_) => {}
+            None => return RunError::Ended("everything"),
         }
     }
 }

@@ -21,6 +21,9 @@ use crate::{
 /// Every server is looked at this often even if nothing happened. A pass that finds nothing new writes nothing.
 const RESYNC: Duration = Duration::from_secs(300);
 
+/// A name that somebody else has is looked at again this often: nothing tells when it is free.
+const TAKEN: Duration = Duration::from_secs(30);
+
 /// Why a pass has to be tried again.
 #[derive(Debug, thiserror::Error)]
 pub enum ReconcileError {
@@ -53,7 +56,11 @@ pub async fn reconcile(operator: &Arc<Operator>, key: &ServerKey) -> Result<(), 
     schedule(operator, key, &plan, written?);
     match applied {
         Err(error) if error.is_transient() => Err(error.into()),
-        _ => Ok(()),
+        Err(_taken) => {
+            operator.queue.mark_after(key.clone(), TAKEN);
+            Ok(())
+        }
+        Ok(()) => Ok(()),
     }
 }
 

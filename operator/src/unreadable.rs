@@ -3,7 +3,7 @@
 //! The CustomResourceDefinition refuses what this program cannot read, unless it is of another version than this
 //! program. So this happens in the middle of an upgrade, to one object among many.
 
-use std::collections::HashMap;
+use std::{collections::HashMap, sync::Arc};
 
 use jiff::Timestamp;
 use kube::{
@@ -14,7 +14,7 @@ use kube::{
 use serde_json::{Value, json};
 use tokio::sync::{mpsc, watch};
 
-use crate::{apply::MANAGER, events::Events, key::ServerKey, queue::Queue};
+use crate::{apply::MANAGER, events::Events, key::ServerKey, metrics::Metrics, queue::Queue};
 
 /// The reason in the condition and the Event.
 const REASON: &str = "Unreadable";
@@ -76,7 +76,7 @@ pub async fn run(
     events: Events,
     mut messages: mpsc::Receiver<Message>,
     bad_pins: watch::Sender<BadPins>,
-    queue: std::sync::Arc<Queue<ServerKey>>,
+    (queue, metrics): (Arc<Queue<ServerKey>>, Arc<Metrics>),
 ) {
     let mut known = Known::new();
     while let Some(message) = messages.recv().await {
@@ -92,6 +92,7 @@ pub async fn run(
             }
             Some(_) if before.is_some_and(|(revision, _)| revision == complaint.metadata.generation) => {}
             Some(error) => {
+                metrics.undecodable.add();
                 let server = complain(&client, &events, &complaint, error).await;
                 known.insert(complaint.id(), (complaint.metadata.generation, server.clone()));
                 tell(&known, &bad_pins);

@@ -66,7 +66,6 @@ impl Listener {
     }
 
     /// Ends [`serve`].
-    #[must_use]
     pub fn stopper(&self) -> impl Fn() + Send + Sync + 'static {
         let handle = self.handle.clone();
         move || handle.graceful_shutdown(Some(DRAIN))

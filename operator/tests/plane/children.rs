@@ -83,7 +83,8 @@ async fn an_object_of_somebody_else_is_never_taken_over() {
     let still = place.api::<Service>().get("support").await.unwrap();
     assert_eq!(still.resource_version(), theirs.resource_version());
     place.api::<Service>().delete("support", &DeleteParams::default()).await.unwrap();
-    // Nothing of ours changed, so nothing tells the operator; a person who resolved it touches the McpServer.
+    // Nothing of ours changed, so nothing tells the operator at once; a person who does not want to wait touches the
+    // McpServer.
     place.server("support", |spec| spec["replicas"] = json!(2)).await;
     place.wait::<McpServer>("support", "Accepted", "True", "Accepted").await;
 }

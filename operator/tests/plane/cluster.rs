@@ -27,7 +27,7 @@ const PATIENCE: Duration = Duration::from_secs(30);
 static OPERATOR: RwLock<Option<Operator>> = RwLock::const_new(None);
 
 /// A running operator.
-pub struct Operator {
+pub(crate) struct Operator {
     stop: watch::Sender<bool>,
     thread: Option<JoinHandle<()>>,
     stream: u16,
@@ -72,7 +72,7 @@ impl Operator {
     }
 
     /// Ends the operator and starts another one in its place.
-    pub async fn restart(&mut self) {
+    pub(crate) async fn restart(&mut self) {
         self.stop.send_replace(true);
         let thread = self.thread.take().unwrap();
         tokio::task::spawn_blocking(move || thread.join().unwrap()).await.unwrap();
@@ -80,7 +80,7 @@ impl Operator {
     }
 
     /// One of its metrics.
-    pub async fn metric(&self, name: &str) -> u64 {
+    pub(crate) async fn metric(&self, name: &str) -> u64 {
         let text = self.get("/metrics").await.expect("metrics are served");
         let line = text.lines().find_map(|line| line.strip_prefix(name)).expect("the metric exists");
         line.trim().parse().unwrap()
@@ -97,7 +97,7 @@ impl Operator {
 }
 
 /// The shared operator. Tests that hold it run side by side.
-pub async fn operator() -> RwLockReadGuard<'static, Operator> {
+pub(crate) async fn operator() -> RwLockReadGuard<'static, Operator> {
     loop {
         let operator = OPERATOR.read().await;
         if operator.is_some() {
@@ -109,7 +109,7 @@ pub async fn operator() -> RwLockReadGuard<'static, Operator> {
 }
 
 /// The operator for one test alone.
-pub async fn exclusive() -> RwLockMappedWriteGuard<'static, Operator> {
+pub(crate) async fn exclusive() -> RwLockMappedWriteGuard<'static, Operator> {
     let mut operator = OPERATOR.write().await;
     if operator.is_none() {
         *operator = Some(Operator::start().await);
@@ -118,7 +118,7 @@ pub async fn exclusive() -> RwLockMappedWriteGuard<'static, Operator> {
 }
 
 /// The cluster of `KUBECONFIG`.
-pub async fn client() -> Client {
+pub(crate) async fn client() -> Client {
     let _already = rustls::crypto::aws_lc_rs::default_provider().install_default();
     Client::try_default().await.expect("KUBECONFIG names a cluster")
 }
@@ -130,36 +130,51 @@ async fn operators_client() -> Client {
     Client::try_from(config).unwrap()
 }
 
-/// Grants the operator what the chart grants it. `HELM` names helm where it is not on PATH.
+/// Grants the operator what the chart grants it.
 async fn grant_rights(client: &Client) {
-    let helm = std::env::var_os("HELM").unwrap_or_else(|| "helm".into());
-    let chart = concat!(env!("CARGO_MANIFEST_DIR"), "/../charts/cotter");
-    let mut command = std::process::Command::new(helm);
-    command.args(["template", "cotter", chart, "--namespace", "cotter-system", "--show-only", "templates/rbac.yaml"]);
-    let output = command.output().expect("helm runs: put it on PATH or name it in HELM");
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    for document in String::from_utf8(output.stdout).unwrap().split("\n---\n") {
-        let object: DynamicObject = serde_saphyr::from_str(document).expect("YAML");
-        let types = object.types.clone().unwrap();
-        let resource = ApiResource::from_gvk(&GroupVersionKind::try_from(&types).unwrap());
-        let api: Api<DynamicObject> = match object.namespace() {
-            Some(namespace) => Api::namespaced_with(client.clone(), &namespace, &resource),
-            None => Api::all_with(client.clone(), &resource),
-        };
-        let params = PatchParams::apply(PERSON).force();
-        api.patch(&object.name_any(), &params, &Patch::Apply(&object)).await.expect("the rights are granted");
+    let params = PatchParams::apply(PERSON).force();
+    for object in chart(&["--show-only", "templates/rbac.yaml"]) {
+        apply_any(client, &object, &params).await.expect("the rights are granted");
     }
 }
 
+/// The objects of the chart. `HELM` names helm where it is not on PATH.
+pub(crate) fn chart(more: &[&str]) -> Vec<DynamicObject> {
+    let helm = std::env::var_os("HELM").unwrap_or_else(|| "helm".into());
+    let chart = concat!(env!("CARGO_MANIFEST_DIR"), "/../charts/cotter");
+    let mut command = std::process::Command::new(helm);
+    command.args(["template", "cotter", chart, "--namespace", "cotter-system"]).args(more);
+    let output = command.output().expect("helm runs: put it on PATH or name it in HELM");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let text = String::from_utf8(output.stdout).unwrap();
+    let documents = text.split("\n---").filter(|document| document.contains("\nkind:"));
+    documents.map(|document| serde_saphyr::from_str(document).expect("YAML")).collect()
+}
+
+/// Applies an object of whatever kind.
+pub(crate) async fn apply_any(
+    client: &Client,
+    object: &DynamicObject,
+    params: &PatchParams,
+) -> kube::Result<DynamicObject> {
+    let types = object.types.clone().unwrap();
+    let resource = ApiResource::from_gvk(&GroupVersionKind::try_from(&types).unwrap());
+    let api: Api<DynamicObject> = match object.namespace() {
+        Some(namespace) => Api::namespaced_with(client.clone(), &namespace, &resource),
+        None => Api::all_with(client.clone(), &resource),
+    };
+    api.patch(&object.name_any(), params, &Patch::Apply(object)).await
+}
+
 /// A namespace of a test.
-pub struct Place {
-    pub client: Client,
-    pub namespace: String,
+pub(crate) struct Place {
+    pub(crate) client: Client,
+    pub(crate) namespace: String,
 }
 
 impl Place {
     /// A new namespace.
-    pub async fn new() -> Self {
+    pub(crate) async fn new() -> Self {
         let client = client().await;
         let object: Namespace =
             from(json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"generateName": "t-"}}));
@@ -173,12 +188,12 @@ impl Place {
     }
 
     /// The API of one kind here.
-    pub fn api<K: Resource<DynamicType = (), Scope = NamespaceResourceScope>>(&self) -> Api<K> {
+    pub(crate) fn api<K: Resource<DynamicType = (), Scope = NamespaceResourceScope>>(&self) -> Api<K> {
         Api::namespaced(self.client.clone(), &self.namespace)
     }
 
     /// Applies a manifest as a person would.
-    pub async fn apply<K>(&self, manifest: Value) -> K
+    pub(crate) async fn apply<K>(&self, manifest: Value) -> K
     where
         K: Resource<DynamicType = (), Scope = NamespaceResourceScope> + Clone + Debug + Serialize + DeserializeOwned,
     {
@@ -186,7 +201,7 @@ impl Place {
     }
 
     /// A server over stdio whose issuer's keys are in Secret `corp-keys`, which is made, too.
-    pub async fn server(&self, name: &str, change: impl FnOnce(&mut Value)) -> McpServer {
+    pub(crate) async fn server(&self, name: &str, change: impl FnOnce(&mut Value)) -> McpServer {
         self.apply::<Secret>(json!({"metadata": {"name": "corp-keys"}, "stringData": {"jwks.json": KEYS}})).await;
         let mut spec = json!({
             "audience": "support://mcp",
@@ -206,20 +221,20 @@ impl Place {
     }
 
     /// A pin of these tools, as they are.
-    pub async fn pin(&self, server: &str, tools: &[Value]) -> ToolPin {
+    pub(crate) async fn pin(&self, server: &str, tools: &[Value]) -> ToolPin {
         let pinned: Vec<Value> = tools.iter().map(pinned).collect();
         self.apply(json!({"metadata": {"name": server}, "spec": {"serverRef": {"name": server}, "tools": pinned}}))
             .await
     }
 
     /// A condition of a server.
-    pub async fn condition<K: Conditions>(&self, name: &str, type_: &str) -> Option<Condition> {
+    pub(crate) async fn condition<K: Conditions>(&self, name: &str, type_: &str) -> Option<Condition> {
         let object = self.api::<K>().get_opt(name).await.unwrap()?;
         object.conditions().iter().find(|condition| condition.type_ == type_).cloned()
     }
 
     /// Waits until a condition has this status and reason.
-    pub async fn wait<K: Conditions>(&self, name: &str, type_: &str, status: &str, reason: &str) -> Condition {
+    pub(crate) async fn wait<K: Conditions>(&self, name: &str, type_: &str, status: &str, reason: &str) -> Condition {
         let mut last = None;
         let deadline = tokio::time::Instant::now() + PATIENCE;
         while tokio::time::Instant::now() < deadline {
@@ -245,7 +260,7 @@ impl Drop for Place {
 }
 
 /// A kind with conditions.
-pub trait Conditions:
+pub(crate) trait Conditions:
     Resource<DynamicType = (), Scope = NamespaceResourceScope> + Clone + Debug + DeserializeOwned
 {
     fn conditions(&self) -> &[Condition];
@@ -267,15 +282,15 @@ impl Conditions for AgentDelegation {
 }
 
 /// A key set that can be used.
-pub const KEYS: &str = r#"{"keys":[{"kty":"OKP","crv":"Ed25519","kid":"1","use":"sig","x":"11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo"}]}"#;
+pub(crate) const KEYS: &str = r#"{"keys":[{"kty":"OKP","crv":"Ed25519","kid":"1","use":"sig","x":"11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo"}]}"#;
 
 /// A tool as a server offers it.
-pub fn tool(name: &str, properties: Value) -> Value {
+pub(crate) fn tool(name: &str, properties: Value) -> Value {
     json!({"name": name, "description": name, "inputSchema": {"type": "object", "properties": properties}})
 }
 
 /// The two tools that [`Place::server`] declares.
-pub fn tools() -> Vec<Value> {
+pub(crate) fn tools() -> Vec<Value> {
     vec![
         tool("case_tag", json!({"case_id": {"type": "string"}, "tag": {"type": "string"}})),
         tool("policy_lookup", json!({"topic": {"type": "string"}})),
@@ -293,7 +308,7 @@ fn pinned(tool: &Value) -> Value {
 }
 
 /// Reads an object.
-pub fn from<K: DeserializeOwned>(object: Value) -> K {
+pub(crate) fn from<K: DeserializeOwned>(object: Value) -> K {
     serde_json::from_value(object).expect("the manifest fits its kind")
 }
 
@@ -309,7 +324,7 @@ where
 }
 
 /// Installs the definitions of this program.
-pub async fn install_definitions(client: &Client) {
+pub(crate) async fn install_definitions(client: &Client) {
     let api = Api::<CustomResourceDefinition>::all(client.clone());
     for definition in cotter_crds::install::all() {
         let name = definition.name_any();
@@ -323,7 +338,7 @@ pub async fn install_definitions(client: &Client) {
 }
 
 /// Asks again and again until there is an answer.
-pub async fn until<T, F: Future<Output = Option<T>>>(what: &str, mut ask: impl FnMut() -> F) -> T {
+pub(crate) async fn until<T, F: Future<Output = Option<T>>>(what: &str, mut ask: impl FnMut() -> F) -> T {
     let asking = async {
         loop {
             if let Some(answer) = ask().await {
@@ -336,7 +351,7 @@ pub async fn until<T, F: Future<Output = Option<T>>>(what: &str, mut ask: impl F
 }
 
 /// A ConfigMap.
-pub fn config_map(name: &str, key: &str, value: &str) -> ConfigMap {
+pub(crate) fn config_map(name: &str, key: &str, value: &str) -> ConfigMap {
     from(json!({"metadata": {"name": name}, "data": {key: value}}))
 }
 

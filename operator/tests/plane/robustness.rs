@@ -18,7 +18,7 @@ use kube::{
 use serde_json::{Value, json};
 
 use super::{
-    cluster::{Operator, Place, exclusive, install_definitions, tools, until},
+    cluster::{KEYS, Operator, Place, apply_any, chart, exclusive, install_definitions, tools, until},
     sidecar::{Sidecar, Stream, report},
 };
 
@@ -188,5 +188,73 @@ impl Place {
             condition["message"].as_str().map(str::to_owned)
         })
         .await
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "needs a kube-apiserver: KUBECONFIG"]
+async fn the_api_server_takes_every_object_of_the_chart() {
+    let (_operator, place) = (exclusive().await, Place::new().await);
+    let params = PatchParams { dry_run: true, ..PatchParams::apply("helm").force() };
+    let roots = ["--set", "caBundle.configMap=roots", "--set", "image.pullSecrets={a}"];
+    let kinds = |objects: &[kube::api::DynamicObject]| -> BTreeMap<String, usize> {
+        let mut kinds = BTreeMap::new();
+        for object in objects {
+            *kinds.entry(object.types.as_ref().unwrap().kind.clone()).or_default() += 1;
+        }
+        kinds
+    };
+    for more in [&[][..], &roots[..]] {
+        let objects = chart(more);
+        let wanted = [
+            ("ClusterRole", 1),
+            ("ClusterRoleBinding", 1),
+            ("CustomResourceDefinition", 3),
+            ("Deployment", 1),
+            ("Role", 1),
+            ("RoleBinding", 1),
+            ("Service", 1),
+            ("ServiceAccount", 1),
+        ];
+        assert_eq!(kinds(&objects), wanted.map(|(kind, count)| (kind.to_owned(), count)).into());
+        for object in &objects {
+            let taken = apply_any(&place.client, object, &params).await;
+            assert!(taken.is_ok(), "{} {}: {taken:?}", object.types.as_ref().unwrap().kind, object.name_any());
+        }
+    }
+    assert!(!kinds(&chart(&["--set", "crds.install=false"])).contains_key("CustomResourceDefinition"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "needs a kube-apiserver: KUBECONFIG"]
+async fn keys_that_were_fetched_outlive_a_restart_while_their_issuer_is_away() {
+    let (mut operator, place) = (exclusive().await, Place::new().await);
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}/keys", listener.local_addr().unwrap());
+    let router = axum::Router::new().route("/keys", axum::routing::get(|| async { KEYS }));
+    let issuer = tokio::spawn(async move { axum::serve(listener, router).await });
+    place.server("support", |spec| spec["access"]["issuers"][0]["jwks"] = json!({"uri": url})).await;
+    place.wait::<McpServer>("support", "KeysReady", "True", "KeysReady").await;
+    let sidecar = Sidecar::of(&place, "support").await;
+    let before = until_keys(&mut sidecar.open().await.unwrap()).await;
+    issuer.abort();
+    let _aborted = issuer.await;
+    until("the bootstrap to have the keys", || async {
+        let kept = super::sidecar::bootstrap(&place, "support").await.snapshot?.open();
+        (kept.digest() == before).then_some(())
+    })
+    .await;
+    operator.restart().await;
+    let after = sidecar.open().await.unwrap().next().await;
+    assert_eq!(after.digest(), before, "the first snapshot after the restart has the keys");
+}
+
+async fn until_keys(stream: &mut Stream) -> cotter_core::snapshot::Digest {
+    loop {
+        let sealed = stream.next().await;
+        let keys = sealed.snapshot().access.issuers[0].jwks["keys"].as_array().map(Vec::len);
+        if keys == Some(1) {
+            return sealed.digest();
+        }
     }
 }

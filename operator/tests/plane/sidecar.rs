@@ -27,14 +27,14 @@ use serde_json::{Value, json, value::RawValue};
 use super::cluster::{Place, until};
 
 /// What a token is asked for.
-pub struct TokenFor<'a> {
-    pub account: &'a str,
-    pub audience: &'a str,
-    pub pod: Option<&'a Pod>,
+pub(crate) struct TokenFor<'a> {
+    pub(crate) account: &'a str,
+    pub(crate) audience: &'a str,
+    pub(crate) pod: Option<&'a Pod>,
 }
 
 /// A token as kubelet would project it.
-pub async fn token(place: &Place, wanted: TokenFor<'_>) -> String {
+pub(crate) async fn token(place: &Place, wanted: TokenFor<'_>) -> String {
     let bound =
         wanted.pod.map(|pod| json!({"apiVersion": "v1", "kind": "Pod", "name": pod.name_any(), "uid": pod.uid()}));
     let body = json!({"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest",
@@ -46,45 +46,45 @@ pub async fn token(place: &Place, wanted: TokenFor<'_>) -> String {
 }
 
 /// The first pod of a server's Deployment.
-pub async fn pod(place: &Place, server: &str) -> Pod {
+pub(crate) async fn pod(place: &Place, server: &str) -> Pod {
     let params = kube::api::ListParams::default().labels(&format!("cotter.dev/server={server}"));
     until("the server's pod", || async { place.api::<Pod>().list(&params).await.unwrap().items.into_iter().next() })
         .await
 }
 
 /// A sidecar of one server.
-pub struct Sidecar {
+pub(crate) struct Sidecar {
     http: Client<HttpsConnector<HttpConnector>, Full<Bytes>>,
     base: String,
     token: String,
-    pub pod: String,
+    pub(crate) pod: String,
 }
 
 /// What is mounted into a sidecar.
 #[derive(serde::Deserialize)]
-pub struct Bootstrap {
-    pub operator: String,
-    pub ca: String,
-    pub server: Value,
-    pub snapshot: Option<Line>,
+pub(crate) struct Bootstrap {
+    pub(crate) operator: String,
+    pub(crate) ca: String,
+    pub(crate) server: Value,
+    pub(crate) snapshot: Option<Line>,
 }
 
 /// A line of the stream.
 #[derive(serde::Deserialize)]
-pub struct Line {
-    pub digest: Digest,
-    pub snapshot: Box<RawValue>,
+pub(crate) struct Line {
+    pub(crate) digest: Digest,
+    pub(crate) snapshot: Box<RawValue>,
 }
 
 impl Line {
     /// The snapshot, if its bytes are those that were announced.
-    pub fn open(&self) -> Sealed {
+    pub(crate) fn open(&self) -> Sealed {
         Sealed::open(self.snapshot.get(), Some(self.digest)).expect("the announced bytes")
     }
 }
 
 /// What a sidecar of this server starts with.
-pub async fn bootstrap(place: &Place, server: &str) -> Bootstrap {
+pub(crate) async fn bootstrap(place: &Place, server: &str) -> Bootstrap {
     let name = format!("{server}-bootstrap");
     let map = until("the bootstrap", || async { place.api::<ConfigMap>().get_opt(&name).await.unwrap() }).await;
     serde_json::from_str(&map.data.unwrap()["bootstrap.json"]).unwrap()
@@ -92,7 +92,7 @@ pub async fn bootstrap(place: &Place, server: &str) -> Bootstrap {
 
 impl Sidecar {
     /// The sidecar of the server's first pod.
-    pub async fn of(place: &Place, server: &str) -> Self {
+    pub(crate) async fn of(place: &Place, server: &str) -> Self {
         let pod = pod(place, server).await;
         let account = pod.spec.as_ref().unwrap().service_account_name.clone().unwrap();
         let token =
@@ -101,7 +101,7 @@ impl Sidecar {
     }
 
     /// Somebody with this token who asks for this server.
-    pub async fn with(place: &Place, server: &str, token: String) -> Self {
+    pub(crate) async fn with(place: &Place, server: &str, token: String) -> Self {
         let bootstrap = bootstrap(place, server).await;
         let mut roots = rustls::RootCertStore::empty();
         roots.add(CertificateDer::from_pem_slice(bootstrap.ca.as_bytes()).unwrap()).unwrap();
@@ -114,13 +114,13 @@ impl Sidecar {
     }
 
     /// The same sidecar asking for another server.
-    pub fn asks_for(&mut self, place: &Place, server: &str) {
+    pub(crate) fn asks_for(&mut self, place: &Place, server: &str) {
         let (base, _) = self.base.split_once("/v1/").unwrap();
         self.base = format!("{base}/v1/namespaces/{}/servers/{server}", place.namespace);
     }
 
     /// Opens the stream, or says with which status it was refused.
-    pub async fn open(&self) -> Result<Stream, u16> {
+    pub(crate) async fn open(&self) -> Result<Stream, u16> {
         let request =
             Request::get(format!("{}/snapshots", self.base)).header("authorization", format!("Bearer {}", self.token));
         let answer = self.http.request(request.body(Full::default()).unwrap()).await.expect("the operator answers");
@@ -131,12 +131,12 @@ impl Sidecar {
     }
 
     /// Posts a report and gives the status of the answer.
-    pub async fn report(&self, report: &Report) -> u16 {
+    pub(crate) async fn report(&self, report: &Report) -> u16 {
         self.post(serde_json::to_vec(report).unwrap()).await
     }
 
     /// Posts anything.
-    pub async fn post(&self, body: Vec<u8>) -> u16 {
+    pub(crate) async fn post(&self, body: Vec<u8>) -> u16 {
         let request =
             Request::post(format!("{}/reports", self.base)).header("authorization", format!("Bearer {}", self.token));
         let request = request.header("content-type", "application/json").body(Full::from(body)).unwrap();
@@ -145,19 +145,19 @@ impl Sidecar {
 }
 
 /// An open stream. Dropping it closes the connection.
-pub struct Stream {
+pub(crate) struct Stream {
     body: Incoming,
     text: Vec<u8>,
 }
 
 impl Stream {
     /// The next snapshot.
-    pub async fn next(&mut self) -> Sealed {
+    pub(crate) async fn next(&mut self) -> Sealed {
         self.next_within(Duration::from_secs(20)).await.expect("a snapshot comes")
     }
 
     /// The next snapshot, if one comes in time.
-    pub async fn next_within(&mut self, time: Duration) -> Option<Sealed> {
+    pub(crate) async fn next_within(&mut self, time: Duration) -> Option<Sealed> {
         tokio::time::timeout(time, async {
             loop {
                 let line = self.line().await.expect("the stream goes on");
@@ -171,7 +171,7 @@ impl Stream {
     }
 
     /// Whether the stream ends in time.
-    pub async fn ends(&mut self) -> bool {
+    pub(crate) async fn ends(&mut self) -> bool {
         let end = async { while self.line().await.is_some() {} };
         tokio::time::timeout(Duration::from_secs(20), end).await.is_ok()
     }
@@ -190,7 +190,7 @@ impl Stream {
 }
 
 /// What a sidecar says that enforces this snapshot in front of a server with these tools.
-pub fn report(sealed: &Sealed, tools: &[Value]) -> Report {
+pub(crate) fn report(sealed: &Sealed, tools: &[Value]) -> Report {
     let parse = |tool: &Value| ToolObject::parse(&tool.to_string(), ListKind::Tools).unwrap();
     let observed = Observed { tools: tools.iter().map(parse).collect(), digest: Digest::of(b"list") };
     let catalogue = Catalogue::verify(sealed.snapshot(), &observed);
