@@ -72,7 +72,10 @@ pub(crate) fn read(text: &str) -> Result<Vec<Document>, YamlError> {
 /// The parser's message without the picture of the source that it draws: that is drawn once, for every kind of problem.
 fn one_line(message: &str) -> String {
     let first = message.lines().next().unwrap_or(message);
-    first.trim_start_matches("error:").trim().to_owned()
+    let first = first.trim_start_matches("error:").trim();
+    // The place is shown once, in front.
+    let told = first.strip_prefix("line ").and_then(|rest| rest.split_once(": ")).map(|(_, told)| told);
+    told.unwrap_or(first).to_owned()
 }
 
 fn document(node: Spanned<Node>) -> Document {

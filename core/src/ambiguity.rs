@@ -146,6 +146,7 @@ mod tests {
         assert_eq!(groups(&["case_tag", "c\u{430}se_tag"])[0].0, Likeness::Confusable, "a Cyrillic a");
         assert_eq!(groups(&["case_tag", "case_tag\u{200b}"])[0].0, Likeness::Confusable, "a zero-width space");
         assert_eq!(groups(&["case_tag", "case\u{e0041}_tag"])[0].0, Likeness::Confusable, "a tag character");
+        assert_eq!(groups(&["case_tag", "case_\u{fff9}tag"])[0].0, Likeness::Confusable, "an annotation anchor");
         assert_eq!(groups(&["log", "l0g"])[0].0, Likeness::Confusable, "looks like lOg, which is log but for case");
         assert_eq!(groups(&["list", "Iist"])[0].0, Likeness::Confusable, "a capital i");
     }

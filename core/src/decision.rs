@@ -1,6 +1,6 @@
 //! What is asked of the policy and what it answers. Both are documented, versioned values with a JSON Schema made from these types.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, fmt};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -96,6 +96,15 @@ pub struct Reason {
     /// What it is about.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub detail: Option<String>,
+}
+
+impl fmt::Display for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.detail {
+            None => write!(f, "{}", self.code),
+            Some(detail) => write!(f, "{} {detail}", self.code),
+        }
+    }
 }
 
 /// What has to hold for an allowed operation.

@@ -1,5 +1,5 @@
 //! The arrows between the crates, held by a test: if a name is on the wrong side of one, the concept moves, not the arrow.
-#![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on has failed")]
+#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test that cannot go on has failed")]
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -38,7 +38,9 @@ fn dependencies() -> BTreeMap<String, BTreeSet<String>> {
     let packages = metadata["packages"].as_array().unwrap();
     let names = |package: &Value| {
         let all = package["dependencies"].as_array().unwrap().iter();
-        all.filter(|dependency| dependency["kind"] != "dev").map(|dependency| dependency["name"].as_str().unwrap().to_owned()).collect()
+        all.filter(|dependency| dependency["kind"] != "dev")
+            .map(|dependency| dependency["name"].as_str().unwrap().to_owned())
+            .collect()
     };
     packages.iter().map(|package| (package["name"].as_str().unwrap().to_owned(), names(package))).collect()
 }
@@ -51,7 +53,8 @@ fn is_ours(name: &str) -> bool {
 fn crates_know_only_what_they_may() {
     let dependencies = dependencies();
     for (name, allowed) in ARROWS {
-        let known: BTreeSet<&str> = dependencies[name].iter().map(String::as_str).filter(|name| is_ours(name)).collect();
+        let known: BTreeSet<&str> =
+            dependencies[name].iter().map(String::as_str).filter(|name| is_ours(name)).collect();
         let allowed: BTreeSet<&str> = allowed.iter().copied().collect();
         assert!(known.is_subset(&allowed), "{name} knows {known:?} and may know {allowed:?}");
     }
@@ -59,7 +62,8 @@ fn crates_know_only_what_they_may() {
 
 #[test]
 fn every_crate_has_its_arrows_stated() {
-    let stated: BTreeSet<String> = ARROWS.iter().map(|(name, _)| (*name).to_owned()).chain(["cotter-tests".to_owned()]).collect();
+    let stated: BTreeSet<String> =
+        ARROWS.iter().map(|(name, _)| (*name).to_owned()).chain(["cotter-tests".to_owned()]).collect();
     let found: BTreeSet<String> = dependencies().into_keys().collect();
     assert_eq!(found, stated);
 }
@@ -68,7 +72,8 @@ fn every_crate_has_its_arrows_stated() {
 fn kube_is_unknown_to_the_data_plane_and_to_the_domain() {
     let dependencies = dependencies();
     for name in ["cotter-core", "cotter-policies", "cotter-proxy"] {
-        let kube: Vec<_> = dependencies[name].iter().filter(|name| name.starts_with("kube") || *name == "k8s-openapi").collect();
+        let kube: Vec<_> =
+            dependencies[name].iter().filter(|name| name.starts_with("kube") || *name == "k8s-openapi").collect();
         assert!(kube.is_empty(), "{name} knows {kube:?}");
     }
     assert!(dependencies["cotter-operator"].contains("kube"), "this test looks at the wrong names");

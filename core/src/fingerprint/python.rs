@@ -39,6 +39,7 @@ fn write(value: &Value, out: &mut String) {
             out.push(']');
         }
         Value::Object(members) => {
+            // Sorted already, unless a crate of the build turns on `serde_json/preserve_order` for all of them.
             let mut members: Vec<_> = members.iter().collect();
             members.sort_by_key(|(name, _)| *name);
             out.push('{');

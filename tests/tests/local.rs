@@ -1,0 +1,214 @@
+//! `cotter up` as its user lives it, with public clients and servers.
+#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test that cannot go on has failed")]
+
+use std::{fs, os::unix::fs::symlink, path::Path};
+
+use cotter_tests::{
+    client::{Client, modern},
+    folder::Folder,
+    programs::tools,
+    up::Up,
+};
+use serde_json::{Value, json};
+
+const UNKNOWN: i64 = -32602;
+
+/// A folder for the path in which the public filesystem server is one release, and can become another.
+struct Release {
+    folder: tempfile::TempDir,
+}
+
+impl Release {
+    fn new(version: &str) -> Self {
+        let release = Self { folder: tempfile::tempdir().unwrap() };
+        release.install(version);
+        release
+    }
+
+    /// As an installer does it: the new link takes the old one's place at once.
+    fn install(&self, version: &str) {
+        let program = tools().join(format!("node/filesystem-{version}/node_modules/.bin/mcp-server-filesystem"));
+        assert!(program.exists(), "{} is missing", program.display());
+        let next = self.folder.path().join("next");
+        symlink(program, &next).unwrap();
+        fs::rename(next, self.folder.path().join("mcp-server-filesystem")).unwrap();
+    }
+
+    fn path(&self) -> &Path {
+        self.folder.path()
+    }
+}
+
+fn code(answer: &Value) -> i64 {
+    answer.pointer("/error/code").and_then(Value::as_i64).unwrap_or_else(|| panic!("no error: {answer}"))
+}
+
+fn text(answer: &Value) -> &str {
+    answer.pointer("/result/content/0/text").and_then(Value::as_str).unwrap_or_else(|| panic!("no text: {answer}"))
+}
+
+const WRITER: [&str; 4] = ["--tenant", "tenant-7", "--scope", "files:read files:write"];
+
+#[test]
+#[ignore = "needs the public clients and servers of tests/tools"]
+fn a_release_that_flips_an_annotation_is_caught_and_putting_the_old_one_back_is_clean() {
+    let release = Release::new("2026.1.14");
+    let folder = Folder::of_example("filesystem");
+    let mut up = Up::start(&folder, &[release.path().to_path_buf()]);
+    up.wait_for_tools("filesystem", "14/14");
+    let (url, token) = (up.endpoint("filesystem"), up.token(&WRITER));
+    let hello = folder.path().join("files/hello.txt");
+    let steps = json!([["tools/list"], ["tools/call", "read_text_file", {"path": hello}]]);
+    for client in Client::ALL {
+        let answers = client.run(&url, &token, &steps);
+        assert_eq!(Client::names(&answers[0]).len(), 14, "{client:?}");
+        assert!(Client::names(&answers[0]).contains(&"move_file"), "{client:?}");
+        assert_eq!(text(&answers[1]).trim(), "Hello from the filesystem example.", "{client:?}");
+    }
+
+    release.install("2026.7.4");
+    up.wait_for("move_file drifted: AuthorityExpanding, /annotations/destructiveHint");
+    up.wait_for_tools("filesystem", "13/14");
+    let steps = json!([
+        ["tools/list"],
+        ["tools/call", "read_text_file", {"path": hello}],
+        ["tools/call", "move_file", {"source": hello, "destination": "/tmp/x"}],
+        ["tools/call", "no_such_tool", {"source": hello, "destination": "/tmp/x"}],
+    ]);
+    for client in Client::ALL {
+        let answers = client.run(&url, &token, &steps);
+        assert!(!Client::names(&answers[0]).contains(&"move_file"), "{client:?}");
+        assert_eq!(Client::names(&answers[0]).len(), 13, "{client:?}");
+        assert_eq!(text(&answers[1]).trim(), "Hello from the filesystem example.", "{client:?}");
+        assert_eq!(code(&answers[2]), UNKNOWN, "{client:?}");
+        assert_eq!(answers[2], answers[3], "{client:?}: a quarantined tool reads like an unknown one");
+    }
+    let table = up.cotter(&["get", "mcps"]).good();
+    let row: Vec<&str> = table.lines().nth(1).unwrap().split_whitespace().collect();
+    assert_eq!(row[..5], ["filesystem", "True", "13/14", "1", "1/1"], "{table}");
+    let pin = up.cotter(&["get", "tpin", "-o", "yaml"]).good();
+    for wanted in [
+        "class: AuthorityExpanding",
+        "- /annotations/destructiveHint",
+        "approved: cotter.tool/v1:sha256:",
+        "observed: cotter.tool/v1:sha256:",
+    ] {
+        assert!(pin.contains(wanted), "{wanted}\n{pin}");
+    }
+
+    release.install("2026.1.14");
+    up.wait_for_tools("filesystem", "14/14");
+    let object = up.wait_until("tpin", "filesystem", |object| object["status"]["summary"]["matched"] == 14);
+    assert_eq!(object["status"]["drift"].as_array().map_or(0, Vec::len), 0, "{object:#}");
+    let answers = Client::TypeScript.run(&url, &token, &json!([["tools/list"]]));
+    assert_eq!(Client::names(&answers[0]).len(), 14);
+}
+
+#[test]
+#[ignore = "needs the public clients and servers of tests/tools"]
+fn scopes_filter_the_list_and_calls_are_decided_again() {
+    let folder = Folder::of_example("support-desk");
+    let up = Up::start(&folder, &[]);
+    up.wait_for_tools("support", "2/2");
+    let url = up.endpoint("support");
+    let token = |scope: &str| up.token(&["--tenant", "tenant-7", "--scope", scope]);
+    let tag = json!({"case_id": "C-41", "tag": "manual_review", "idempotency_key": "k1"});
+    let steps =
+        json!([["tools/list"], ["tools/call", "policy_lookup", {"topic": "refund"}], ["tools/call", "case_tag", tag]]);
+    for client in Client::ALL {
+        let reader = client.run(&url, &token("policy:read"), &steps);
+        assert_eq!(Client::names(&reader[0]), ["policy_lookup"], "{client:?}");
+        let answer: Value = serde_json::from_str(text(&reader[1])).unwrap();
+        assert_eq!(answer, json!({"found": true, "policy_version": "v3", "manual_review_above_cents": 5000}));
+        assert_eq!(code(&reader[2]), UNKNOWN, "{client:?}: never seen and called all the same");
+        let writer = client.run(&url, &token("policy:read case:write"), &steps);
+        assert_eq!(Client::names(&writer[0]), ["case_tag", "policy_lookup"], "{client:?}");
+        let answer: Value = serde_json::from_str(text(&writer[2])).unwrap();
+        assert_eq!(answer["receipt"], "receipt-1", "{client:?}: the same key, the same receipt");
+    }
+}
+
+#[test]
+#[ignore = "needs the public clients and servers of tests/tools"]
+fn a_token_for_another_audience_cannot_even_list() {
+    let folder = Folder::of_example("support-desk");
+    let up = Up::start(&folder, &[]);
+    up.wait_for_tools("support", "2/2");
+    let url = up.endpoint("support");
+    let flags = ["--tenant", "tenant-7", "--scope", "policy:read case:write"];
+    let other = up.token(&[&flags[..], &["--audience", "inventory://api"]].concat());
+    let refused = modern(&url, &other, "tools/list", None, json!({}));
+    assert_eq!(refused.status, 401);
+    assert!(refused.header("www-authenticate").unwrap().contains("resource_metadata="), "{refused:?}");
+    assert_eq!(modern(&url, &up.token(&flags), "tools/list", None, json!({})).status, 200);
+    let said = up.cotter(&[&["list", "support"], &flags[..], &["--audience", "inventory://api"]].concat());
+    assert_eq!(said.code, Some(1));
+    assert!(said.out.contains("Unauthorized") && said.out.contains("TokenAudience"), "{}", said.out);
+}
+
+#[test]
+#[ignore = "needs the public clients and servers of tests/tools"]
+fn the_rug_pull_of_the_example_is_quarantined_while_the_rest_goes_on() {
+    let folder = Folder::of_example("support-desk");
+    let mut up = Up::start(&folder, &[]);
+    up.wait_for_tools("support", "2/2");
+    folder.replace("server.yaml", "--stdio", "--stdio, --rug-pull");
+    up.wait_for("case_tag drifted: Additive, /inputSchema/properties/notify_customer");
+    up.wait_for_tools("support", "1/2");
+    let (url, token) =
+        (up.endpoint("support"), up.token(&["--tenant", "tenant-7", "--scope", "policy:read case:write"]));
+    let call = |name: &str| {
+        modern(&url, &token, "tools/call", Some(name), json!({"name": name, "arguments": {"topic": "refund"}}))
+    };
+    assert_eq!(call("policy_lookup").json()["result"]["isError"], false);
+    let (quarantined, unknown) = (call("case_tag"), call("no_such_tool"));
+    assert_eq!(quarantined.body, unknown.body);
+    assert_eq!(quarantined.status, unknown.status);
+    assert_eq!(quarantined.json()["error"]["code"], UNKNOWN);
+    let said = up.cotter(&["call", "support", "case_tag", "--tenant", "tenant-7", "--scope", "policy:read case:write"]);
+    assert!(said.out.contains("because  Quarantined"), "{}", said.out);
+}
+
+#[test]
+#[ignore = "needs the public clients and servers of tests/tools"]
+fn one_broken_file_is_named_and_the_good_ones_run() {
+    let folder = Folder::of_example("support-desk");
+    folder.write(
+        "broken.yaml",
+        "apiVersion: cotter.dev/v1alpha1\nkind: McpServer\nmetadata:\n  name: other\nspec:\n  audiense: x://y\n",
+    );
+    folder.write("torn.yaml", "a: [1,\nb: 2\n");
+    let mut up = Up::start(&folder, &[]);
+    up.wait_for("broken.yaml:6:3: spec.audiense");
+    up.wait_for("torn.yaml:1:4: unclosed bracket");
+    up.wait_for_tools("support", "2/2");
+    let log = up.log();
+    assert!(log.contains("audience"), "the message says what to write instead:\n{log}");
+    folder.write("broken.yaml", "");
+    folder.write("torn.yaml", "");
+    up.wait_for("all files are good again");
+}
+
+#[test]
+#[ignore = "needs the public clients and servers of tests/tools"]
+fn a_folder_has_one_up_and_the_second_is_told_which() {
+    let folder = Folder::of_example("support-desk");
+    let up = Up::start(&folder, &[]);
+    let second = up.cotter(&["up", "-f", folder.path().to_str().unwrap()]);
+    assert_eq!(second.code, Some(2));
+    assert!(second.err.contains("already runs") && second.err.contains("process"), "{}", second.err);
+}
+
+#[test]
+#[ignore = "needs the public clients and servers of tests/tools"]
+fn a_pin_for_a_server_that_does_not_exist_says_so() {
+    let folder = Folder::of_example("support-desk");
+    folder.replace("pin.yaml", "serverRef:\n    name: support", "serverRef:\n    name: gone");
+    let up = Up::start(&folder, &[]);
+    let pin = up.wait_until("tpin", "support", |object| !object["status"].is_null());
+    let conditions = pin["status"]["conditions"].as_array().unwrap();
+    let ready = conditions.iter().find(|condition| condition["type"] == "Ready").unwrap();
+    assert_eq!(ready["status"], "False", "{pin:#}");
+    assert!(ready["message"].as_str().unwrap().contains("no McpServer gone"), "{pin:#}");
+    up.wait_for_tools("support", "0/2");
+}
