@@ -6,4 +6,5 @@
 pub mod client;
 pub mod folder;
 pub mod programs;
+pub mod transcript;
 pub mod up;
