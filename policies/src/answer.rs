@@ -69,7 +69,7 @@ fn reason(value: &Value) -> Option<Reason> {
     let detail = match members.get(&Value::from("detail")) {
         None => None,
         Some(Value::String(words)) => Some(bounded(words)),
-        Some(other) => Some(bounded(&other.to_json_str().ok()?)),
+        Some(other) => Some(bounded(&serde_json::to_string(other).ok()?)),
     };
     Some(Reason { code, detail })
 }

@@ -1,5 +1,7 @@
 //! Who a principal is to the policy: its own scopes and tenant and the delegations that are active for it. Made once for a token.
 
+use std::collections::BTreeMap;
+
 use cotter_core::{principal::Principal, snapshot::Digest};
 use jiff::Timestamp;
 use regorus::Value;
@@ -26,8 +28,8 @@ impl Authority {
     pub(crate) fn new(policy: u64, facts: &Facts, principal: &Principal, now: Timestamp) -> Result<Self, PolicyError> {
         let mut delegated = principal.needs_delegation();
         let (mut from, mut until) = (Timestamp::MIN, principal.expires_at);
-        let mut grants = std::collections::BTreeMap::new();
-        let mut names = String::new();
+        let mut grants = BTreeMap::new();
+        let mut names = Vec::new();
         for fact in facts.naming(principal) {
             delegated = true;
             if !fact.grant.matches(principal) || fact.grant.inactive.is_some() {
@@ -41,8 +43,7 @@ impl Authority {
                 }
             }
             if fact.grant.is_active(now) {
-                names.push_str(&fact.name);
-                names.push('\n');
+                names.push(fact.name.as_ref());
                 grants.insert(Value::from(fact.name.as_ref()), facts.grant_document(fact)?);
             }
         }
@@ -61,10 +62,7 @@ impl Authority {
 }
 
 /// Half of the SHA-256 over what goes into the input; delegations by name, since a name stands for one content within a policy.
-fn key(document: &PrincipalDocument, grants: &str) -> Result<u128, PolicyError> {
-    let mut bytes = serde_json::to_vec(document).map_err(PolicyError::Facts)?;
-    bytes.push(b'\n');
-    bytes.extend_from_slice(grants.as_bytes());
-    let digest = Digest::of(&bytes);
+fn key(document: &PrincipalDocument, grants: &[&str]) -> Result<u128, PolicyError> {
+    let digest = Digest::of(&serde_json::to_vec(&(document, grants)).map_err(PolicyError::Facts)?);
     Ok(digest.as_bytes().iter().take(16).fold(0, |key, byte| (key << 8) | u128::from(*byte)))
 }

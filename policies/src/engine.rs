@@ -8,7 +8,8 @@ use std::{
 };
 
 use cotter_core::reason::DenyReason;
-use regorus::{Engine, LimitError, Value, utils::limits::ExecutionTimerConfig};
+use regorus::{Engine, Value, utils::limits::ExecutionTimerConfig};
+use rustix::time::{ClockId, clock_gettime};
 
 /// What one evaluation may take. A decision takes 40 µs; what takes 500 times as long is not a policy.
 pub(crate) const BUDGET: Duration = Duration::from_millis(20);
@@ -17,8 +18,15 @@ const CHECK_INTERVAL: NonZeroU32 = match NonZeroU32::new(64) {
     Some(steps) => steps,
     None => NonZeroU32::MIN,
 };
+/// How often a timeout is tried again while the thread hardly worked.
+const PATIENCE: u32 = 20;
+/// How the engine says that the time is over. It keeps no type with the message; what a rule does is always reported with its place
+/// before the message, so no rule can say this.
+const TIMEOUT: &str = "execution exceeded time limit";
 /// Engines kept for reuse. More are made when more threads ask at once, and dropped afterwards.
 const KEPT: usize = 32;
+/// Bytes of arguments that an idle engine may hold on to; as values they are several times as large.
+const KEPT_INPUT: usize = 16 * 1024;
 
 const WARM_UP: &str = "data.cotter.scopes.stated";
 
@@ -63,26 +71,13 @@ impl Engines {
 
     /// The value of a rule for an input; `Undefined` where it has none.
     ///
-    /// A timeout is tried once more: a thread that lost its core for a while is not a slow rule, and a slow rule is slow twice.
-    pub(crate) fn eval(&self, rule: &str, input: &Value, budget: Duration) -> Result<Value, EvalError> {
-        match self.eval_once(rule, input, budget) {
-            Err(error) if error.code == DenyReason::PolicyTimeout => self.eval_once(rule, input, budget),
-            outcome => outcome,
-        }
-    }
-
-    fn eval_once(&self, rule: &str, input: &Value, budget: Duration) -> Result<Value, EvalError> {
+    /// An engine holds its last input. One that saw a large input is not kept, nor is one whose evaluation failed.
+    pub(crate) fn eval(&self, rule: &str, input: &Value, size: usize, budget: Duration) -> Result<Value, EvalError> {
         let mut engine = self.take();
-        engine.set_execution_timer_config(timer(budget));
-        engine.set_input(input.clone());
-        // A builtin that panics (the engine's `sprintf` can) refuses this one decision; its engine is not used again.
-        let outcome = catch_unwind(AssertUnwindSafe(|| engine.eval_rule(rule.to_owned())));
-        let outcome = outcome.map_err(|_| EvalError::new(false, "the engine failed"))?;
-        let value = outcome.map_err(|error| {
-            let timeout = matches!(error.downcast_ref::<LimitError>(), Some(LimitError::TimeLimitExceeded { .. }));
-            EvalError::new(timeout, &error.to_string())
-        })?;
-        self.give_back(engine);
+        let value = eval(&mut engine, rule, input, budget)?;
+        if size <= KEPT_INPUT {
+            self.give_back(engine);
+        }
         Ok(value)
     }
 
@@ -99,14 +94,75 @@ impl Engines {
     }
 }
 
+/// The value of a rule for an input, under a budget.
+///
+/// The engine measures the time that passes, so on a busy machine a thread that lost its core looks like a slow rule. A timeout is
+/// therefore tried again, and counts when the thread itself worked for half of the budget, or when patience ends.
+pub(crate) fn eval(engine: &mut Engine, rule: &str, input: &Value, budget: Duration) -> Result<Value, EvalError> {
+    engine.set_execution_timer_config(timer(budget));
+    let mut outcome = eval_once(engine, rule, input);
+    for _ in 0..PATIENCE {
+        if !matches!(&outcome, Err(error) if error.code == DenyReason::PolicyTimeout) {
+            break;
+        }
+        let before = worked();
+        outcome = eval_once(engine, rule, input);
+        if worked().saturating_sub(before) >= budget / 2 {
+            break;
+        }
+    }
+    outcome
+}
+
+/// A builtin that panics (the engine's `sprintf` can) refuses this one decision; such an engine must not be used again.
+fn eval_once(engine: &mut Engine, rule: &str, input: &Value) -> Result<Value, EvalError> {
+    engine.set_input(input.clone());
+    let outcome = catch_unwind(AssertUnwindSafe(|| engine.eval_rule(rule.to_owned())));
+    let outcome = outcome.map_err(|_| EvalError::new(false, "the engine failed"))?;
+    outcome.map_err(|error| {
+        let text = error.to_string();
+        EvalError::new(text.starts_with(TIMEOUT), &text)
+    })
+}
+
+/// How long this thread has been running on a core.
+fn worked() -> Duration {
+    Duration::try_from(clock_gettime(ClockId::ThreadCPUTime)).unwrap_or_default()
+}
+
 fn timer(limit: Duration) -> ExecutionTimerConfig {
     ExecutionTimerConfig { limit, check_interval: CHECK_INTERVAL }
+}
+
+/// What the engine said: where, where it says so, and what. Its form is `--> file:line:column`, the line, and `error: message`.
+pub(crate) struct Said<'a> {
+    /// The file, the line and the column.
+    pub(crate) place: Option<(&'a str, u32, u32)>,
+    /// The first line of the message.
+    pub(crate) message: &'a str,
+}
+
+impl<'a> Said<'a> {
+    pub(crate) fn of(text: &'a str) -> Self {
+        let place = text.split("--> ").nth(1).and_then(|rest| rest.lines().next()).and_then(|line| {
+            let mut parts = line.trim().rsplitn(3, ':');
+            let (column, line) = (parts.next()?.parse().ok()?, parts.next()?.parse().ok()?);
+            Some((parts.next()?, line, column))
+        });
+        let message = text.split("error: ").nth(1).unwrap_or(text);
+        let message = message.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or("no reason given");
+        Self { place, message }
+    }
 }
 
 impl EvalError {
     fn new(timeout: bool, text: &str) -> Self {
         let code = if timeout { DenyReason::PolicyTimeout } else { DenyReason::PolicyError };
-        let message = text.lines().map(str::trim).filter(|line| !line.is_empty()).collect::<Vec<_>>().join(" ");
+        let said = Said::of(text);
+        let message = match said.place {
+            Some((file, line, column)) => format!("{file}:{line}:{column}: {}", said.message),
+            None => said.message.to_owned(),
+        };
         Self { code, message: message.chars().take(256).collect() }
     }
 }

@@ -56,6 +56,11 @@ impl<'a> Question<'a> {
         self.era == Era::Modern
     }
 
+    /// Bytes of the arguments.
+    pub(crate) fn size(&self) -> usize {
+        self.arguments.map_or(0, str::len)
+    }
+
     /// The input for one tool. The arguments are parsed only for a rule set that reads them.
     ///
     /// # Errors

@@ -8,6 +8,7 @@
 mod answer;
 mod ask;
 mod authority;
+pub mod cases;
 pub mod check;
 mod contract;
 pub mod document;
@@ -19,6 +20,7 @@ mod modules;
 mod names;
 mod policy;
 mod reads;
+mod sandbox;
 mod syntax;
 mod value;
 
@@ -26,3 +28,4 @@ pub use ask::{Ask, ListAsk, PinFacts, Verdict};
 pub use authority::Authority;
 pub use policy::{Policy, PolicyError};
 pub use reads::Reads;
+pub use sandbox::{Coverage, Sandbox, SandboxError, Test};

@@ -170,7 +170,7 @@ impl Policy {
         let tools =
             questions.iter().map(|(question, tool)| (Value::from(question.tool.as_str()), tool.document(question.pin)));
         let input = first.list_document(&self.facts.server, Value::from(tools.collect::<BTreeMap<_, _>>()));
-        let found = match self.engines.eval(library::DECISIONS, &input, LIST_BUDGET) {
+        let found = match self.engines.eval(library::DECISIONS, &input, 0, LIST_BUDGET) {
             Err(EvalError { code: DenyReason::PolicyTimeout, message }) => {
                 let late = Answer::refused(DenyReason::PolicyTimeout, Some(message));
                 return questions.iter().map(|(question, _)| (question.tool.clone(), seen(late.clone()))).collect();
@@ -198,7 +198,7 @@ impl Policy {
             Ok(input) => input,
             Err(message) => return Answer::refused(DenyReason::PolicyError, Some(message)),
         };
-        match self.engines.eval(library::DECISION, &input, BUDGET) {
+        match self.engines.eval(library::DECISION, &input, question.size(), BUDGET) {
             Ok(value) => {
                 let answer = answer::read(&value);
                 self.remember(question, tool, &answer);

@@ -3,7 +3,7 @@
 //! Every rule of every module counts, reachable or not, so the answer errs on the side of not remembering. An `input` that is taken
 //! whole, or indexed by something computed, reads everything.
 
-use regorus::unstable::{Module, Span};
+use regorus::unstable::{Expr, Module, Ref, Span};
 
 use crate::{
     check::Checked,
@@ -91,7 +91,9 @@ impl Visit for Reader<'_> {
         }
     }
     fn local(&mut self, _name: &str, _span: &Span) {}
+    fn index(&mut self, _name: &str) {}
     fn text(&mut self, _text: &str, _span: &Span) {}
+    fn call(&mut self, _function: &Expr, _arguments: &[Ref<Expr>]) {}
     fn with(&mut self, _span: &Span) {}
 }
 

@@ -21,8 +21,12 @@ pub(crate) trait Visit {
     fn reference(&mut self, root: &str, steps: &[Step], arguments: Option<usize>, span: &Span);
     /// A name that a rule's body or arguments bring into being.
     fn local(&mut self, name: &str, span: &Span);
+    /// A variable stands as an index, which can bind it.
+    fn index(&mut self, name: &str);
     /// A text constant, escapes resolved.
     fn text(&mut self, text: &str, span: &Span);
+    /// A function is called with these arguments; its name is told by [`Visit::reference`] too.
+    fn call(&mut self, function: &Expr, arguments: &[Ref<Expr>]);
     /// A `with` modifier.
     fn with(&mut self, span: &Span);
 }
@@ -190,6 +194,9 @@ fn walk_indices(expr: &Expr, visit: &mut impl Visit) {
             Expr::Var { .. } => return,
             Expr::RefDot { refr, .. } => at = refr,
             Expr::RefBrack { refr, index, .. } => {
+                if let Expr::Var { span, .. } = index.as_ref() {
+                    visit.index(span.text());
+                }
                 walk(index, visit);
                 at = refr;
             }
@@ -223,6 +230,7 @@ fn walk(expr: &Expr, visit: &mut impl Visit) {
                 Some((root, steps)) => visit.reference(root.text(), &steps, Some(params.len()), root),
                 None => visit.reference("", &[Step::Any], Some(params.len()), span),
             }
+            visit.call(fcn, params);
             walk_indices(fcn, visit);
             walk_all(params, visit);
         }

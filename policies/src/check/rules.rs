@@ -1,6 +1,8 @@
 //! The last stage: what the parsed modules say.
 
-use regorus::unstable::{BUILTINS, Module, Rule, Span};
+use std::collections::BTreeMap;
+
+use regorus::unstable::{BUILTINS, Expr, Module, Ref, Rule, Span};
 
 use super::{Finding, builtins, graph::Graph};
 use crate::{
@@ -27,8 +29,11 @@ pub(super) fn check(modules: &[Module]) -> Vec<Finding> {
             findings.extend(rule_head(rule));
             let at = tree.find(&rule_path(&scope.package, rule)).unwrap_or_default();
             graph.place(at, rule.span());
-            let mut reader = Reader { tree: &tree, scope: &scope, graph: &mut graph, at, findings: &mut findings };
+            let variables = BTreeMap::new();
+            let mut reader =
+                Reader { tree: &tree, scope: &scope, graph: &mut graph, at, findings: &mut findings, variables };
             walk_rule(rule, &mut reader);
+            reader.unbound();
         }
     }
     if findings.is_empty() {
@@ -118,12 +123,23 @@ fn data(tree: &Tree, steps: &[Step]) -> Result<usize, String> {
     }
 }
 
+/// Whether every verb of a format has a width of at most two ASCII digits: the engine makes text as wide as it is told, in one call,
+/// and does not survive a digit that is not ASCII.
+fn plain_format(format: &str) -> bool {
+    format.split('%').skip(1).all(|verb| {
+        let width = verb.chars().take_while(|c| c.is_numeric() || *c == '.');
+        width.clone().count() <= 2 && width.into_iter().all(|c| c.is_ascii())
+    })
+}
+
 struct Reader<'a, 't> {
     tree: &'t Tree,
     scope: &'a Scope,
     graph: &'a mut Graph<'t>,
     at: usize,
     findings: &'a mut Vec<Finding>,
+    /// The rule's own variables: where each stands while it was seen only once and nothing binds it.
+    variables: BTreeMap<String, Option<Span>>,
 }
 
 impl Reader<'_, '_> {
@@ -131,7 +147,16 @@ impl Reader<'_, '_> {
         self.findings.push(Finding::span(span, message, help));
     }
 
-    fn call(&mut self, name: &str, given: usize, wanted: usize, span: &Span) {
+    /// A variable that stands in one place only, where nothing binds it: a misspelt rule, which would silently be undefined.
+    fn unbound(&mut self) {
+        for (name, span) in std::mem::take(&mut self.variables) {
+            if let Some(span) = span {
+                self.say(&span, format!("nothing binds the variable {name}"), "name a rule or an import, or write `_`");
+            }
+        }
+    }
+
+    fn arity(&mut self, name: &str, given: usize, wanted: usize, span: &Span) {
         // One more than wanted: the last one is compared with the result.
         if given != wanted && given != wanted + 1 {
             let message = format!("{name} takes {wanted} arguments and gets {given}");
@@ -145,7 +170,7 @@ impl Reader<'_, '_> {
             Step::Any => format!("{name}[…]"),
         });
         match builtins::arguments(&name) {
-            Some(wanted) => self.call(&name, given, wanted, span),
+            Some(wanted) => self.arity(&name, given, wanted, span),
             None if BUILTINS.contains_key(name.as_str()) || name == "print" => {
                 self.say(span, format!("the function {name} is not allowed in a policy"), builtins::instead(&name));
             }
@@ -174,18 +199,26 @@ impl Visit for Reader<'_, '_> {
                     let node = self.tree.node(used);
                     let wanted = node.and_then(|node| node.arguments);
                     match (arguments, wanted) {
-                        (Some(given), Some(wanted)) => self.call(root, given, wanted, span),
+                        (Some(given), Some(wanted)) => self.arity(root, given, wanted, span),
                         (Some(_), None) => self.say(span, format!("{root} is not a function"), ""),
                         (None, _) => {}
                     }
                 }
             },
             (Target::Own, Some(given)) => self.builtin(root, steps, given, span),
-            (Target::Own, None) => {}
+            (Target::Own, None) => {
+                let seen = self.variables.contains_key(root) || root == "_";
+                self.variables.insert(root.to_owned(), (!seen).then(|| span.clone()));
+            }
         }
     }
 
+    fn index(&mut self, name: &str) {
+        self.variables.insert(name.to_owned(), None);
+    }
+
     fn local(&mut self, name: &str, span: &Span) {
+        self.variables.insert(name.to_owned(), None);
         if self.scope.hides(self.tree, name) {
             let message = format!("the variable {name} hides a rule or an import of the same name");
             self.say(span, message, "give it another name");
@@ -200,6 +233,18 @@ impl Visit for Reader<'_, '_> {
                 let message = format!("{class} means other characters here (all of Unicode) than in OPA (ASCII)");
                 self.say(span, message, format!("write {ascii}, or its complement"));
             }
+        }
+    }
+
+    fn call(&mut self, function: &Expr, arguments: &[Ref<Expr>]) {
+        let Some(format) = arguments.first().filter(|_| names(function) == ["sprintf"]) else { return };
+        let constant = match format.as_ref() {
+            Expr::String { value, .. } | Expr::RawString { value, .. } => value.as_string().ok(),
+            _ => None,
+        };
+        if !constant.is_some_and(|format| plain_format(format)) {
+            let message = "the format of sprintf has to be a constant, with widths of at most two digits";
+            self.say(format.span(), message, "write the format in place, for example \"%d of %s\"");
         }
     }
 

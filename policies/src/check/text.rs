@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::{Finding, MAX_BYTES};
+use crate::engine::Said;
 
 /// Nesting of `[` and `{`. The parser takes twice as long for each level: 138 ms at 18, minutes at 40.
 const MAX_NESTING: usize = 10;
@@ -19,7 +20,7 @@ pub(super) fn utf8(file: &str, bytes: &[u8]) -> Result<String, Finding> {
             let good = String::from_utf8_lossy(good);
             let mut place = Place::default();
             good.chars().for_each(|c| place.step(c));
-            Err(Finding::at(file, &good, place.get(), "this byte is not UTF-8", "save the file as UTF-8"))
+            Err(Finding::at(file, &good, place.next, "this byte is not UTF-8", "save the file as UTF-8"))
         }
     }
 }
@@ -39,19 +40,14 @@ pub(super) fn check(file: &str, text: &str) -> Vec<Finding> {
     Vec::new()
 }
 
-/// What the parser or the analysis said, as a finding. Its form is `--> file:line:column`, the line, and `error: message`.
+/// What the parser or the analysis said, as a finding.
 pub(super) fn engine_error(modules: &BTreeMap<String, String>, error: &str) -> Finding {
-    let place = error.split("--> ").nth(1).and_then(|rest| rest.lines().next()).and_then(|line| {
-        let mut parts = line.trim().rsplitn(3, ':');
-        let (column, line) = (parts.next()?.parse().ok()?, parts.next()?.parse().ok()?);
-        Some((parts.next()?, (line, column)))
-    });
-    let message = error.split("error: ").nth(1).unwrap_or(error);
-    let message = message.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or("not a Rego module");
-    let (file, place) = place.unwrap_or_else(|| (modules.keys().next().map_or("", String::as_str), (1, 1)));
+    let said = Said::of(error);
+    let first = modules.keys().next().map_or("", String::as_str);
+    let (file, line, column) = said.place.unwrap_or((first, 1, 1));
     let text = modules.get(file).map_or("", String::as_str);
     let help = "the language is Rego as of OPA 1.2: `if` before a body, `contains` for sets; newer syntax is not taken";
-    Finding::at(file, text, place, message, help)
+    Finding::at(file, text, (line, column), said.message, help)
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -200,7 +196,8 @@ impl Scan {
         self.operand();
         self.levels.push(Level { operators: 0, bracket });
         let brackets = self.levels.iter().filter(|level| level.bracket).count();
-        let parentheses = self.levels.len() - brackets;
+        // The first level is the module itself.
+        let parentheses = self.levels.len().saturating_sub(brackets + 1);
         if brackets > MAX_NESTING {
             let message = format!("brackets are nested more than {MAX_NESTING} deep");
             return Some((message, "give the inner value a rule of its own and name it here".to_owned()));

@@ -1,0 +1,30 @@
+package cotter.delegation_test
+
+import data.cotter.delegation
+
+grant := {"scopes": {"s": true}, "effects": {"Read": true}, "tools": {"t": true}, "tenants": {"a": true}}
+
+tool := {"name": "t", "scope": "s", "effect": "Read"}
+
+test_one_grant_covers_all if {
+	delegation.permits(grant, tool) with input.principal as {"tenant": "a", "delegated": true}
+}
+
+test_a_gap_is_named if {
+	found := delegation.gaps(grant, object.union(tool, {"effect": "Write"})) with input.principal as {"tenant": "a", "delegated": true}
+	found == {{"code": "EffectNotDelegated", "detail": "Write"}}
+}
+
+test_two_halves_permit_nothing if {
+	halves := {
+		"one": {"scopes": {"s": true}, "effects": {"Write": true}, "tools": {"t": true}, "tenants": {"a": true}},
+		"two": {"scopes": {"z": true}, "effects": {"Read": true}, "tools": {"t": true}, "tenants": {"a": true}},
+	}
+	found := delegation.permitting(tool) with input as {"principal": {"tenant": "a", "delegated": true}, "grants": halves}
+	found == set()
+}
+
+test_a_false_entry_gives_nothing if {
+	refused := object.union(grant, {"effects": {"Read": false}})
+	not delegation.permits(refused, tool) with input.principal as {"tenant": "a", "delegated": true}
+}

@@ -1,0 +1,157 @@
+//! A rule set by itself, away from any server: for cases, Rego tests, `eval` and `replay`. The rules and their reading are the ones that
+//! a sidecar uses; only the input comes from a document instead of a request.
+
+use std::{collections::BTreeMap, time::Duration};
+
+use cotter_core::decision::Decision;
+use regorus::{Engine, Value};
+use serde::Serialize;
+
+use crate::{
+    answer::{self, Answer},
+    check::{self, Findings, sources},
+    engine, library,
+    modules::glue,
+    names::rule_path,
+    syntax::{self, HeadForm, head, names},
+};
+
+/// What a Rego test may take: tests build inputs and run many evaluations in one.
+const TEST_BUDGET: Duration = Duration::from_secs(2);
+
+/// A rule set: the library and modules of the user.
+#[derive(Debug)]
+pub struct Sandbox {
+    engine: Engine,
+}
+
+/// A file's lines that were evaluated, and those that could have been.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Coverage {
+    /// The file.
+    pub file: String,
+    /// Lines that were evaluated.
+    pub covered: Vec<u32>,
+    /// Lines that were not.
+    pub missed: Vec<u32>,
+}
+
+/// One Rego test.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Test {
+    /// The rule, with its package.
+    pub name: String,
+    /// Why it did not pass; nothing where it did.
+    pub failure: Option<String>,
+}
+
+/// Why a sandbox cannot be made or used.
+#[derive(Debug, thiserror::Error)]
+pub enum SandboxError {
+    /// A module did not pass the check.
+    #[error("failed to check the policy modules:\n{0}")]
+    Refused(Findings),
+    /// A test file is not Rego.
+    #[error("failed to read the tests: {0}")]
+    Tests(String),
+    /// The input is not a JSON value that the engine takes.
+    #[error("failed to read the input: {0}")]
+    Input(String),
+}
+
+impl Sandbox {
+    /// The library with these modules, which pass the check first.
+    ///
+    /// # Errors
+    /// Everything that is wrong with the modules.
+    pub fn new(modules: &BTreeMap<String, String>) -> Result<Self, SandboxError> {
+        let checked = check::check(modules).map_err(SandboxError::Refused)?;
+        let mut engine = Engine::new();
+        engine.set_strict_builtin_errors(true);
+        engine.set_enable_coverage(true);
+        for (name, text) in sources(modules, &glue(&checked.modules)) {
+            let added = engine.add_policy(name.to_owned(), text.to_owned());
+            added.map_err(|error| SandboxError::Tests(error.to_string()))?;
+        }
+        Ok(Self { engine })
+    }
+
+    /// The decision for an input document, and the delegation that permits it.
+    ///
+    /// # Errors
+    /// An input that is not a JSON value the engine takes. Whatever the rules do is a decision.
+    pub fn decide(&mut self, input: &serde_json::Value) -> Result<(Decision, Option<String>), SandboxError> {
+        let input = Value::from_json_str(&input.to_string()).map_err(|error| SandboxError::Input(error.to_string()))?;
+        let answer = match engine::eval(&mut self.engine, library::DECISION, &input, engine::BUDGET) {
+            Ok(value) => answer::read(&value),
+            Err(error) => Answer::refused(error.code, Some(error.message)),
+        };
+        Ok(((*answer.decision).clone(), answer.delegation.map(|name| name.to_string())))
+    }
+
+    /// The same decision on many tools in one evaluation: the input has `tools` instead of `tool`.
+    ///
+    /// # Errors
+    /// As for [`Sandbox::decide`].
+    pub fn decide_all(&mut self, input: &serde_json::Value) -> Result<BTreeMap<String, Decision>, SandboxError> {
+        let input = Value::from_json_str(&input.to_string()).map_err(|error| SandboxError::Input(error.to_string()))?;
+        let found = engine::eval(&mut self.engine, library::DECISIONS, &input, TEST_BUDGET);
+        let found = found.map_err(|error| SandboxError::Input(error.message))?;
+        let Ok(found) = found.as_object() else { return Ok(BTreeMap::new()) };
+        let decision = |(name, value): (&Value, &Value)| {
+            let decision = (*answer::read(value).decision).clone();
+            Some((name.as_string().ok()?.to_string(), decision))
+        };
+        Ok(found.iter().filter_map(decision).collect())
+    }
+
+    /// Adds files of Rego tests and runs every rule in them whose name begins with `test_`. A test passes when it is true.
+    ///
+    /// # Errors
+    /// A file that is not Rego.
+    pub fn test(&mut self, files: &BTreeMap<String, String>) -> Result<Vec<Test>, SandboxError> {
+        let mut rules = Vec::new();
+        for (file, text) in files {
+            let module = syntax::parse(file, text).map_err(SandboxError::Tests)?;
+            let package = names(&module.package.refr);
+            let tests = module
+                .policy
+                .iter()
+                .filter(|rule| head(rule).1 == HeadForm::Value)
+                .map(|rule| rule_path(&package, rule));
+            rules.extend(
+                tests
+                    .filter(|path| path.last().is_some_and(|name| name.starts_with("test_")))
+                    .map(|path| path.join(".")),
+            );
+            let added = self.engine.add_policy(file.clone(), text.clone());
+            added.map_err(|error| SandboxError::Tests(error.to_string()))?;
+        }
+        rules.sort();
+        rules.dedup();
+        Ok(rules.into_iter().map(|rule| self.run(rule)).collect())
+    }
+
+    fn run(&mut self, rule: String) -> Test {
+        let outcome = engine::eval(&mut self.engine, &format!("data.{rule}"), &Value::new_object(), TEST_BUDGET);
+        let failure = match outcome {
+            Ok(Value::Bool(true)) => None,
+            Ok(Value::Undefined) => Some("undefined".to_owned()),
+            Ok(other) => Some(format!("it is {other} and not true")),
+            Err(error) => Some(error.message),
+        };
+        Test { name: rule, failure }
+    }
+
+    /// Which lines of the library and the modules were evaluated so far.
+    #[must_use]
+    pub fn coverage(&self) -> Vec<Coverage> {
+        let Ok(report) = self.engine.get_coverage_report() else { return Vec::new() };
+        let files = report.files.into_iter().map(|file| Coverage {
+            file: file.path,
+            covered: file.covered.into_iter().collect(),
+            missed: file.not_covered.into_iter().collect(),
+        });
+        files.collect()
+    }
+}
