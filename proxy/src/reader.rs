@@ -148,18 +148,23 @@ impl Task {
     }
 
     async fn read(&mut self) -> Result<(Arc<Observed>, Option<Duration>), Unfinished> {
-        let conversation = match self.conversation.take().filter(Conversation::is_alive) {
+        let outdated = self.upstream.take_outdated();
+        let usable = |conversation: &Conversation| !outdated && conversation.is_alive();
+        let conversation = match self.conversation.take().filter(usable) {
             Some(conversation) => conversation,
             None => self.open().await?,
         };
         let conversation = self.conversation.insert(conversation);
         let outcome = walk::walk(conversation, &mut self.memo, Times::default()).await;
         self.last = (Some(conversation.surface()), conversation.instructions());
+        if let Some(page) = self.memo.first_page() {
+            self.upstream.saw(page);
+        }
         outcome
     }
 
     async fn open(&mut self) -> Result<Conversation, Unfinished> {
-        let opened = self.upstream.open().await;
+        let opened = self.upstream.open_unseen().await;
         let conversation = opened.map_err(|error| Unfinished::of(ReadError::Open(error)))?;
         conversation.follow();
         self.pace.opened(Instant::now());

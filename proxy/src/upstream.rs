@@ -7,6 +7,7 @@
 mod error;
 #[cfg(test)]
 pub(crate) mod fake;
+mod freshness;
 mod handshake;
 mod http;
 mod message;
@@ -28,12 +29,18 @@ use tokio::sync::watch;
 use tokio::time::timeout;
 
 pub use self::error::{CallError, Fault, UpstreamError};
+use self::freshness::Freshness;
 use self::handshake::Hello;
 use self::http::{Endpoint, HttpSession};
 use self::message::Era;
 use self::pipe::Pipe;
 use self::stdio::Processes;
 use crate::authorize::Permit;
+
+/// Bytes of one tool list, all pages together.
+pub(crate) const MAX_LIST: usize = 16 * 1024 * 1024;
+/// Time for the one page that a new session is asked for.
+const FIRST_PAGE_TIME: Duration = Duration::from_secs(10);
 
 /// What bounds every exchange.
 #[derive(Debug, Clone, Copy)]
@@ -56,6 +63,7 @@ struct Inner {
     transport: Transport,
     bounds: Bounds,
     changes: watch::Sender<u64>,
+    freshness: Freshness,
     processes: Processes,
     /// The process or connection that all conversations share, where they do.
     shared: Option<tokio::sync::Mutex<Option<std::sync::Weak<Link>>>>,
@@ -81,6 +89,8 @@ struct Link {
     wire: Wire,
     bounds: Bounds,
     changes: watch::Sender<u64>,
+    /// Whether all conversations of the upstream run over it.
+    shared: bool,
 }
 
 #[derive(Debug)]
@@ -130,7 +140,9 @@ impl Upstream {
         };
         let shared = (sessions == snapshot::Sessions::Shared).then(tokio::sync::Mutex::default);
         let (changes, processes) = (watch::Sender::new(0), Processes::default());
-        Ok(Self { inner: Arc::new(Inner { transport, bounds, changes, processes, shared }) })
+        Ok(Self {
+            inner: Arc::new(Inner { transport, bounds, changes, freshness: Freshness::default(), processes, shared }),
+        })
     }
 
     /// Opens a conversation: `initialize` with the newest legacy revision or, where the server knows no handshake,
@@ -139,6 +151,25 @@ impl Upstream {
     /// # Errors
     /// The server cannot be started or reached, or does not finish the handshake in time and in protocol.
     pub async fn open(&self) -> Result<Conversation, UpstreamError> {
+        let conversation = self.open_unseen().await?;
+        if self.inner.shared.is_none() && self.inner.freshness.has_something_to_compare() {
+            self.compare(conversation.clone());
+        }
+        Ok(conversation)
+    }
+
+    /// Asks a new session for the first page of the list, in the background: see [`freshness`].
+    fn compare(&self, conversation: Conversation) {
+        let inner = Arc::clone(&self.inner);
+        tokio::spawn(async move {
+            if let Ok(page) = conversation.list_page(None, MAX_LIST, FIRST_PAGE_TIME).await {
+                inner.freshness.compare(&page, &inner.changes);
+            }
+        });
+    }
+
+    /// Opens a conversation for the reader, which sees the list by itself.
+    pub(crate) async fn open_unseen(&self) -> Result<Conversation, UpstreamError> {
         let Some(shared) = &self.inner.shared else {
             return Ok(Conversation { link: Arc::new(self.inner.link().await?) });
         };
@@ -159,6 +190,16 @@ impl Upstream {
     #[must_use]
     pub fn changes(&self) -> watch::Receiver<u64> {
         self.inner.changes.subscribe()
+    }
+
+    /// The reader saw this first page.
+    pub(crate) fn saw(&self, page: &Bytes) {
+        self.inner.freshness.saw(page);
+    }
+
+    /// Whether newer sessions meet another list than the reader's own session shows.
+    pub(crate) fn take_outdated(&self) -> bool {
+        self.inner.freshness.take_outdated()
     }
 
     /// Ends every process that was started here, and returns when none is left: first its input is closed, then it is asked
@@ -185,7 +226,8 @@ impl Inner {
                 Wire::Pipe(pipe, Arc::new(hello))
             }
         };
-        Ok(Link { wire, bounds: self.bounds, changes: self.changes.clone() })
+        let shared = self.shared.is_some();
+        Ok(Link { wire, bounds: self.bounds, changes: self.changes.clone(), shared })
     }
 }
 
@@ -289,12 +331,13 @@ impl Conversation {
         self.link.changes.subscribe()
     }
 
-    /// Ends the conversation and waits until the server's process, where this conversation has one of its own, is gone.
+    /// Ends the conversation and waits until the server's process, where this conversation has one of its own, is gone. A
+    /// process that others share ends with the last of them.
     pub async fn close(self) {
-        let Ok(link) = Arc::try_unwrap(self.link).map_err(|_| ()) else { return };
-        match link.wire {
-            Wire::Http(session) => drop(timeout(link.bounds.connect, session.close()).await),
-            Wire::Pipe(pipe, _) => pipe.close().await,
+        match &self.link.wire {
+            Wire::Http(session) => drop(timeout(self.link.bounds.connect, session.close()).await),
+            Wire::Pipe(pipe, _) if !self.link.shared || Arc::strong_count(&self.link) == 1 => pipe.close().await,
+            Wire::Pipe(..) => {}
         }
     }
 }

@@ -230,3 +230,32 @@ async fn a_child_that_died_is_started_anew_and_read_again() {
     reader.stop().await;
     upstream.shutdown().await;
 }
+
+#[tokio::test]
+async fn a_program_that_was_replaced_is_seen_when_the_next_session_starts_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("list");
+    let body = format!(
+        r#"
+list=$(cat {})
+while read -r line; do
+  id=$(printf '%s' "$line" | sed -n 's/.*"id":\([0-9]*\).*/\1/p')
+  echo "{{\"jsonrpc\":\"2.0\",\"id\":$id,\"result\":{{\"tools\":[{{\"name\":\"$list\"}}]}}}}"
+done"#,
+        file.display()
+    );
+    std::fs::write(&file, "before").unwrap();
+    let upstream = script(&format!("{HELLO}{body}"), Sessions::PerSession);
+    let reader = Reader::start(upstream.clone(), Duration::from_secs(3600));
+    let mut observations = reader.observations();
+    assert_eq!(names(&next(&mut observations).await.observed.unwrap().tools), ["before"]);
+    let same = upstream.open().await.unwrap();
+    assert!(timeout(Duration::from_millis(500), observations.changed()).await.is_err());
+
+    std::fs::write(&file, "after").unwrap();
+    let newer = upstream.open().await.unwrap();
+    assert_eq!(names(&next(&mut observations).await.observed.unwrap().tools), ["after"]);
+    drop((same, newer));
+    reader.stop().await;
+    upstream.shutdown().await;
+}

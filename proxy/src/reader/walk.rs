@@ -11,12 +11,10 @@ use cotter_core::tool::{self, ListError, ListPage, ToolObject};
 use tokio::time::{Instant, timeout_at};
 
 use crate::upstream::text::printable;
-use crate::upstream::{CallError, Conversation, UpstreamError};
+use crate::upstream::{CallError, Conversation, MAX_LIST, UpstreamError};
 
 /// Pages of one list. The largest public server measured has one page of 111 kB.
 const MAX_PAGES: usize = 1000;
-/// Bytes of one list, all pages together.
-const MAX_BYTES: usize = 16 * 1024 * 1024;
 /// Tools of one list.
 const MAX_TOOLS: usize = 10_000;
 /// Bytes of a cursor, which is sent back to the server.
@@ -83,7 +81,7 @@ pub enum ReadError {
     #[error("failed to read the tool list: it has more than {MAX_TOOLS} tools")]
     TooManyTools,
     /// The list is too large.
-    #[error("failed to read the tool list: it is larger than {MAX_BYTES} bytes")]
+    #[error("failed to read the tool list: it is larger than {MAX_LIST} bytes")]
     TooLarge,
     /// The pages came, but too slowly.
     #[error("failed to read the tool list: it was not whole after {} s, at page {page}", .after.as_secs())]
@@ -141,6 +139,11 @@ impl Memo {
         }))
     }
 
+    /// The first page of the last reading.
+    pub(super) fn first_page(&self) -> Option<&Bytes> {
+        self.pages.first().map(|(bytes, _)| bytes)
+    }
+
     /// What `count` pages showed.
     fn partial(&self, count: usize) -> Vec<ToolObject> {
         tools(self.pages.get(..count).unwrap_or_default())
@@ -192,7 +195,7 @@ impl Walk {
         if page > MAX_PAGES {
             return Err(ReadError::TooManyPages);
         }
-        let result = conversation.list_page(cursor, MAX_BYTES - self.bytes, self.page_time).await;
+        let result = conversation.list_page(cursor, MAX_LIST - self.bytes, self.page_time).await;
         let bytes = result.map_err(|source| match source.exchange() {
             Some(CallError::TooLarge { .. }) => ReadError::TooLarge,
             _ => ReadError::Page { page, source },

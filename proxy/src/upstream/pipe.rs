@@ -23,7 +23,7 @@ use super::error::{CallError, Fault};
 use super::message::{self, Incoming};
 
 /// Longest line that is read: a whole tool list of the largest size that the reader takes, with its envelope.
-const MAX_LINE: usize = 16 * 1024 * 1024 + 64 * 1024;
+const MAX_LINE: usize = super::MAX_LIST + 64 * 1024;
 /// Lines that wait to be written. Beyond it callers wait, and their deadlines count.
 const QUEUE: usize = 64;
 /// Lines that are no message, until the server is given up. Some servers print a banner, or log to stdout now and then.
@@ -111,9 +111,9 @@ impl Pipe {
     }
 
     /// Ends the peer and waits until it is gone.
-    pub(super) async fn close(self) {
+    pub(super) async fn close(&self) {
+        self.end.cancel();
         let mut ending = self.ending.clone();
-        drop(self);
         // An error means that whoever would tell is gone, and so is the peer.
         let _ = ending.wait_for(Option::is_some).await;
     }
