@@ -50,7 +50,7 @@ pub fn delegation_status(
         uses: uses(name, object, servers),
         summary: Some(summary(object)),
     };
-    settle::settle(&mut status, old, |status| status.uses.as_mut().map(|uses| &mut uses.last_used));
+    settle::settle(&mut status, old, last_use, |new, old| new.uses.clone_from(&old.uses));
     status
 }
 
@@ -213,6 +213,11 @@ fn uses(name: &str, object: &AgentDelegation, servers: &Servers<'_>) -> Option<c
         last_used: sum.last_used.map(Time),
         last_denial: sum.last_denial.map(Time),
     })
+}
+
+fn last_use(status: &AgentDelegationStatus) -> Option<Timestamp> {
+    let uses = status.uses.as_ref()?;
+    [&uses.last_used, &uses.last_denial].into_iter().flatten().map(|time| time.0).max()
 }
 
 fn summary(object: &AgentDelegation) -> DelegationSummary {

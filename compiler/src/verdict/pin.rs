@@ -64,7 +64,8 @@ impl Case<'_> {
             scheme: Some(self.check.pin.scheme.to_string()),
             policy: serde_json::to_vec(&self.check.pin).ok().map(|bytes| Digest::of(&bytes).to_string()),
         };
-        settle::settle(&mut status, old, |status| Some(&mut status.last_verified));
+        let time = |status: &ToolPinStatus| status.last_verified.as_ref().map(|time| time.0);
+        settle::settle(&mut status, old, time, |new, old| new.last_verified.clone_from(&old.last_verified));
         status
     }
 

@@ -65,7 +65,11 @@ impl Case<'_> {
             surface: surface(self.live.reports).or_else(|| old.and_then(|status| status.surface.clone())),
             tools: Some(counts),
         };
-        settle::settle(&mut status, old, |status| status.surface.as_mut().map(|surface| &mut surface.checked_at));
+        settle::settle(&mut status, old, checked_at, |new, old| {
+            if let (Some(new), Some(old)) = (&mut new.surface, &old.surface) {
+                new.checked_at.clone_from(&old.checked_at);
+            }
+        });
         status
     }
 
@@ -236,6 +240,10 @@ pub(crate) fn keys(issuers: usize, problems: &[(String, Unresolved)]) -> Outcome
     } else {
         say::keys_pending(message)
     }
+}
+
+fn checked_at(status: &McpServerStatus) -> Option<Timestamp> {
+    Some(status.surface.as_ref()?.checked_at.as_ref()?.0)
 }
 
 /// What the server says of itself at the first sidecar that knows.

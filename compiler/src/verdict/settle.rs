@@ -1,27 +1,25 @@
-//! Times that move by themselves. A status that only repeats that all is well, at a later time, is not written each time:
-//! with thousands of servers the API server would do little else.
+//! What moves by itself. A status that only repeats that all is well, at a later time, or that counts one more call, is
+//! not written each time: with thousands of servers the API server would do little else.
 
-use jiff::SignedDuration;
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+use jiff::{SignedDuration, Timestamp};
 
-/// A time that nothing else moved with is written again after this long.
+/// What moves by itself is written again after this long.
 const STEP: SignedDuration = SignedDuration::from_mins(5);
 
-/// Puts the old time back into a new status that differs from the old one by this time alone, until it is [`STEP`] old.
-pub(super) fn settle<S: PartialEq>(new: &mut S, old: Option<&S>, time: fn(&mut S) -> Option<&mut Option<Time>>)
-where
-    S: Clone,
-{
+/// Leaves the old status as it is where the new one differs only in what moves by itself, until that is [`STEP`] old.
+///
+/// `carry` takes the moving part over from the second to the first; `time` is when that part was last true.
+pub(super) fn settle<S: Clone + PartialEq>(
+    new: &mut S,
+    old: Option<&S>,
+    time: fn(&S) -> Option<Timestamp>,
+    carry: fn(&mut S, &S),
+) {
     let Some(old) = old else { return };
-    let mut kept = old.clone();
-    let before = time(&mut kept).and_then(|time| time.clone());
+    let (Some(before), Some(after)) = (time(old), time(new)) else { return };
     let mut same = new.clone();
-    let Some(slot) = time(&mut same) else { return };
-    let after = slot.clone();
-    let (Some(before), Some(after)) = (before, after) else { return };
-    *slot = Some(before.clone());
-    let young = after.0.duration_since(before.0) < STEP;
-    if young && same == *old {
+    carry(&mut same, old);
+    if after.duration_since(before) < STEP && same == *old {
         *new = same;
     }
 }

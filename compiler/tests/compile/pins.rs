@@ -1,7 +1,6 @@
 //! Pins over time.
 
 use cotter_compiler::{compile, orphan_pin_status};
-use cotter_crds::ToolPin;
 use jiff::ToSpan;
 use serde_json::json;
 
@@ -35,7 +34,8 @@ fn a_later_look_at_the_same_thing_is_not_written_again_for_a_while() {
     let looks_again = |world: &mut cotter_compiler::World, minutes: i64| {
         world.now = now() + minutes.minutes();
         world.reports[0].catalogue.verified_at = Some(world.now);
-        world.reports[0].uses.get_mut("triage").unwrap().last_used = Some(world.now);
+        let uses = world.reports[0].uses.get_mut("triage").unwrap();
+        (uses.last_used, uses.allowed) = (Some(world.now), 2 + minutes.unsigned_abs());
         compile(world)
     };
     let soon = looks_again(&mut world, 4);
@@ -45,6 +45,7 @@ fn a_later_look_at_the_same_thing_is_not_written_again_for_a_while() {
     let later = looks_again(&mut world, 5);
     assert_eq!(later.pin_statuses["support"].last_verified.clone().unwrap().0, now() + 5.minutes());
     assert_ne!(later.server_status, first.server_status);
+    assert_eq!(later.delegation_statuses["triage"].uses.clone().unwrap().allowed, 7);
 }
 
 #[test]
@@ -91,12 +92,20 @@ fn a_pin_for_a_server_that_does_not_exist_says_so() {
     assert!(message(&status.conditions, "Ready").contains("there is no McpServer support in this namespace"));
 }
 
+/// The reviewer saw one definition, the fingerprint is that of another, which is what the server offers.
 #[test]
-fn a_definition_that_differs_is_told_by_field_where_the_server_offers_the_approved_one() {
-    let mut world = Desk::new().world();
-    let pin: &mut ToolPin = &mut world.pins[0];
-    pin.spec.tools[0].definition.as_mut().unwrap().insert("description".to_owned(), json!("Edited by hand."));
-    let message = message(&compile(&world).pin_statuses["support"].conditions, "Accepted");
+fn a_definition_that_is_not_the_one_of_its_fingerprint_matches_nothing() {
+    let mut tools = json!(Desk::new().world_without_reports().pins[0].spec.tools);
+    let patch = json!({"pins": {"support": {"spec": {"tools": tools}}}});
+    assert_eq!(Desk::new().and(&patch).plan().server_status.tools.unwrap().callable, 2);
+    tools[0]["definition"]["description"] = json!("Edited by hand.");
+    let patch = json!({"pins": {"support": {"spec": {"tools": tools}}}});
+    let plan = Desk::new().and(&patch).plan();
+    let status = &plan.pin_statuses["support"];
+    assert_eq!(said(&status.conditions, "Accepted"), "False/DefinitionMismatch");
+    assert_eq!(said(&status.conditions, "InSync"), "False/AuthorityExpanding");
+    assert_eq!(plan.server_status.tools.unwrap().callable, 1);
+    let message = message(&status.conditions, "Accepted");
     assert!(message.contains("what the server offers has that fingerprint, and differs in /description"), "{message}");
 }
 
