@@ -3,11 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use cotter_compiler::world::{ClusterIssuer, ClusterSettings, Data, Mode, Resolved, Unresolved, World};
-use cotter_core::{
-    name::ServerRef,
-    report::Report,
-    snapshot::{Snapshot, TrustedIssuer},
-};
+use cotter_core::{name::ServerRef, report::Report};
 use cotter_crds::{McpServer, ToolPin, server::Issuer};
 use jiff::Timestamp;
 use kube::ResourceExt;
@@ -63,8 +59,7 @@ fn reports(operator: &Operator, key: &ServerKey) -> Vec<Report> {
 fn settings(operator: &Operator, key: &ServerKey, server: &McpServer) -> ClusterSettings {
     let mut settings = operator.settings.clone();
     if server.spec.access.service_accounts.enabled {
-        settings.service_accounts =
-            cluster_issuer(operator).or_else(|why| kept_cluster_issuer(operator, key).ok_or(why));
+        settings.service_accounts = cluster_issuer(operator).or_else(|why| operator.kept.cluster(key).ok_or(why));
     }
     settings
 }
@@ -99,33 +94,7 @@ fn key_set(operator: &Operator, key: &ServerKey, server: &McpServer, issuer: &Is
         return Some(keys::inline(&place, &reference, operator.objects.get(&source)?));
     }
     let fetched = operator.keys.get(&fetched_from(issuer)).unwrap_or_else(not_yet);
-    let is_it = |known: &TrustedIssuer| known.name == issuer.name && known.issuer.as_str() == issuer.issuer;
-    let kept = |why| kept_keys(operator, key, &is_it).ok_or(why);
-    Some(fetched.map(|keys| keys.jwks).or_else(kept))
-}
-
-/// The keys in the snapshot of the server's bootstrap ConfigMap, which is the last one that was in force: a restart of
-/// the operator while an issuer is unreachable takes nobody's keys away.
-fn kept_keys(operator: &Operator, key: &ServerKey, is_it: &dyn Fn(&TrustedIssuer) -> bool) -> Option<Value> {
-    let snapshot = kept_snapshot(operator, key)?;
-    let issuer = snapshot.access.issuers.into_iter().find(is_it)?;
-    let usable = issuer.jwks.get("keys").and_then(Value::as_array).is_some_and(|keys| !keys.is_empty());
-    usable.then_some(issuer.jwks)
-}
-
-fn kept_cluster_issuer(operator: &Operator, key: &ServerKey) -> Option<ClusterIssuer> {
-    let issuers = kept_snapshot(operator, key)?.access.issuers.into_iter();
-    let issuer = issuers.into_iter().find(|issuer| issuer.service_accounts.is_some())?;
-    Some(ClusterIssuer { issuer: issuer.issuer, jwks: issuer.jwks })
-}
-
-fn kept_snapshot(operator: &Operator, key: &ServerKey) -> Option<Snapshot> {
-    let uid = operator.stores.servers.get(&key.object())?.uid()?;
-    let name = format!("{}-bootstrap", key.name);
-    let map = operator.stores.config_maps.get(&ServerKey::new(key.namespace.as_str(), name).object())?;
-    map.owner_references().iter().find(|owner| owner.uid == uid)?;
-    let bootstrap: Value = serde_json::from_str(map.data.as_ref()?.get("bootstrap.json")?).ok()?;
-    serde_json::from_value(bootstrap.pointer("/snapshot/snapshot")?.clone()).ok()
+    Some(fetched.map(|keys| keys.jwks).or_else(|why| operator.kept.keys(key, issuer).ok_or(why)))
 }
 
 /// The pins, and for each that cannot be read one that approves nothing: two pins for a server are a conflict, and with

@@ -28,6 +28,7 @@ pub mod events;
 pub mod fleet;
 pub mod following;
 pub mod health;
+pub mod kept;
 pub mod key;
 pub mod keys;
 pub mod marking;
@@ -228,6 +229,7 @@ async fn work(
 /// Waits until every store is filled, and what could not be read is known.
 async fn filled(operator: &Operator, complain: &mpsc::Sender<Message>) -> Result<(), RunError> {
     operator.stores.ready().await.map_err(|_| RunError::Ended("a watch"))?;
+    operator.kept.read(&operator.stores);
     let (barrier, passed) = oneshot::channel();
     if complain.send(Message::Barrier(barrier)).await.is_ok() {
         // Dropped unanswered is the answer.

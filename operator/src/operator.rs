@@ -16,6 +16,7 @@ use crate::{
     events::Events,
     fleet::Fleet,
     following::Following,
+    kept::Kept,
     key::ServerKey,
     keys::Fetcher,
     metrics::Metrics,
@@ -46,6 +47,8 @@ pub struct Operator {
     pub objects: Following<Objects>,
     /// Key sets behind URLs.
     pub keys: Following<Fetcher>,
+    /// Keys from before the start.
+    pub kept: Kept,
     /// Pins that cannot be read.
     pub bad_pins: watch::Receiver<BadPins>,
     /// Snapshots.
@@ -84,6 +87,7 @@ impl Operator {
             applier: Applier::new(client.clone(), metrics.clone()),
             statuses: StatusWriter::new(client.clone(), metrics.clone()),
             events: Events::new(client.clone()),
+            kept: Kept::default(),
             evidence: Mutex::default(),
             started: Instant::now(),
             client,

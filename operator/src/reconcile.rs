@@ -173,6 +173,7 @@ async fn gone(operator: &Operator, key: &ServerKey) -> Result<(), ReconcileError
     operator.objects.need(key, BTreeSet::new());
     operator.keys.need(key, BTreeSet::new());
     operator.applier.forget(key);
+    operator.kept.forget(key);
     operator.note_evidence(key, None);
     let now = jiff::Timestamp::now();
     for pin in operator.stores.pins_of(key) {

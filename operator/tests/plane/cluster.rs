@@ -51,7 +51,8 @@ impl Operator {
         operator
     }
 
-    async fn spawn(&mut self) {
+    /// Starts it again after [`stop`](Self::stop).
+    pub(crate) async fn spawn(&mut self) {
         let settings = Settings::parse_from([
             "cotter-operator",
             "--sidecar-image=example/cotter-proxy:1",
@@ -71,12 +72,17 @@ impl Operator {
         until("the operator to be ready", || async { (self.get("/readyz").await? == "ok\n").then_some(()) }).await;
     }
 
-    /// Ends the operator and starts another one in its place.
+    /// Ends the operator, as a rollout does, and starts another one in its place.
     pub(crate) async fn restart(&mut self) {
+        self.stop().await;
+        self.spawn().await;
+    }
+
+    /// Ends the operator and waits until it is gone.
+    pub(crate) async fn stop(&mut self) {
         self.stop.send_replace(true);
         let thread = self.thread.take().unwrap();
         tokio::task::spawn_blocking(move || thread.join().unwrap()).await.unwrap();
-        self.spawn().await;
     }
 
     /// One of its metrics.

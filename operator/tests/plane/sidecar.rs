@@ -57,7 +57,6 @@ pub(crate) struct Sidecar {
     http: Client<HttpsConnector<HttpConnector>, Full<Bytes>>,
     base: String,
     token: String,
-    pub(crate) pod: String,
 }
 
 /// What is mounted into a sidecar.
@@ -65,7 +64,6 @@ pub(crate) struct Sidecar {
 pub(crate) struct Bootstrap {
     pub(crate) operator: String,
     pub(crate) ca: String,
-    pub(crate) server: Value,
     pub(crate) snapshot: Option<Line>,
 }
 
@@ -97,7 +95,7 @@ impl Sidecar {
         let account = pod.spec.as_ref().unwrap().service_account_name.clone().unwrap();
         let token =
             token(place, TokenFor { account: &account, audience: "cotter.dev/operator", pod: Some(&pod) }).await;
-        Self { pod: pod.name_any(), ..Self::with(place, server, token).await }
+        Self::with(place, server, token).await
     }
 
     /// Somebody with this token who asks for this server.
@@ -110,7 +108,7 @@ impl Sidecar {
         let tls = tls.with_root_certificates(roots).with_no_client_auth();
         let connector = HttpsConnectorBuilder::new().with_tls_config(tls).https_only().enable_http1().build();
         let base = format!("{}/v1/namespaces/{}/servers/{server}", bootstrap.operator, place.namespace);
-        Self { http: Client::builder(TokioExecutor::new()).build(connector), base, token, pod: String::new() }
+        Self { http: Client::builder(TokioExecutor::new()).build(connector), base, token }
     }
 
     /// The same sidecar asking for another server.
