@@ -129,7 +129,7 @@ async fn a_missing_scope_may_be_a_challenge() {
     let rig = Rig::with(|snapshot| snapshot["access"]["insufficientScope"] = json!("Challenge")).await;
     let token = rig.issuer.token("policy:read");
     let told = rig.call(&token, "case_tag").await;
-    assert_eq!((told.status, &told.json()["error"]["code"]), (403, &json!(40307)));
+    assert_eq!((told.status, &told.json()["error"]["code"]), (403, &json!(40304)));
     let challenge = told.header("www-authenticate").unwrap();
     assert!(challenge.contains("error=\"insufficient_scope\"") && challenge.contains("scope=\"case:write\""), "{challenge}");
     assert_eq!(rig.call(&token, "no_such_tool").await.json()["error"]["message"], "Unknown tool");
