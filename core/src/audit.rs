@@ -1,9 +1,11 @@
 //! One record per decision: who, what, on which evidence, and what was answered. Never arguments, never tokens.
 
+use std::sync::Arc;
+
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use crate::{decision::Reason, name::ServerRef, principal::Actor, snapshot::Digest};
+use crate::{decision::Reason, name::ServerRef, principal::Principal, snapshot::Digest};
 
 /// One decision, as a line of JSON.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -15,9 +17,9 @@ pub struct Record {
     pub time: Timestamp,
     /// The server.
     pub server: ServerRef,
-    /// Who asked; absent where the token did not verify.
+    /// Who asked, without the token's other claims; absent where the token did not verify. With it the decision can be made again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub principal: Option<Caller>,
+    pub principal: Option<Arc<Principal>>,
     /// The JSON-RPC method; absent where the message was not read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub method: Option<String>,
@@ -42,20 +44,4 @@ pub struct Record {
     pub status: u16,
     /// From the first byte of the request to the answer, in microseconds.
     pub micros: u64,
-}
-
-/// Who asked, without claims.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct Caller {
-    /// The token's issuer.
-    pub issuer: String,
-    /// The token's subject.
-    pub subject: String,
-    /// The tenant.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub tenant: Option<String>,
-    /// The chain of actors, outermost first.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub actors: Vec<Actor>,
 }

@@ -10,12 +10,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use cotter_core::{
-    audit::{Caller, Record},
-    decision::Reason,
-    principal::Principal,
-    snapshot::Digest,
-};
+use cotter_core::{audit::Record, decision::Reason, principal::Principal, snapshot::Digest};
 use jiff::Timestamp;
 use tokio::sync::mpsc;
 
@@ -199,7 +194,7 @@ impl Trail {
             id: self.id.clone(),
             time: self.now,
             server: self.shared.server.clone(),
-            principal: self.principal.as_deref().map(who),
+            principal: self.principal.take(),
             method: self.method.take(),
             tool: self.tool.take(),
             allow: self.reasons.is_empty(),
@@ -221,14 +216,5 @@ impl Drop for Trail {
             let record = self.record(499);
             self.shared.audit.record_now(record);
         }
-    }
-}
-
-fn who(principal: &Principal) -> Caller {
-    Caller {
-        issuer: principal.issuer.as_str().to_owned(),
-        subject: principal.subject.as_str().to_owned(),
-        tenant: principal.tenant.as_ref().map(|tenant| tenant.as_str().to_owned()),
-        actors: principal.actor_chain.clone(),
     }
 }
