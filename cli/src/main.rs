@@ -12,7 +12,9 @@ mod get;
 mod http1;
 mod issuer;
 mod located;
+mod offline;
 mod pin;
+mod policy;
 mod running;
 mod session;
 mod state;
@@ -49,6 +51,9 @@ enum Command {
     Pin(pin::Options),
     Diff(diff::Options),
     Fingerprint(fingerprint::Options),
+    /// Check, test, try, replay and begin policy modules
+    #[command(subcommand)]
+    Policy(policy::Policy),
     /// Print the CustomResourceDefinitions, for kubectl apply --server-side -f -
     Crds,
     /// Print a completion script for a shell
@@ -78,6 +83,7 @@ fn run(command: Command) -> Outcome {
     match command {
         Command::Diff(options) => diff::run(&options),
         Command::Fingerprint(options) => fingerprint::run(&options),
+        Command::Policy(command) => policy::run(&command),
         Command::Crds => crds(),
         Command::Completion { shell } => {
             clap_complete::generate(shell, &mut Cli::command(), "cotter", &mut std::io::stdout());

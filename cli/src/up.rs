@@ -6,13 +6,13 @@ mod audit_log;
 mod board;
 mod child;
 mod house;
-mod inventory;
+pub(crate) mod inventory;
 mod printer;
 mod program;
 mod runner;
 mod socket;
 mod watch;
-mod world;
+pub(crate) mod world;
 
 use std::{path::PathBuf, sync::Arc, time::Duration};
 

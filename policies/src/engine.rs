@@ -130,7 +130,7 @@ fn worked() -> Duration {
     Duration::try_from(clock_gettime(ClockId::ThreadCPUTime)).unwrap_or_default()
 }
 
-fn timer(limit: Duration) -> ExecutionTimerConfig {
+pub(crate) fn timer(limit: Duration) -> ExecutionTimerConfig {
     ExecutionTimerConfig { limit, check_interval: CHECK_INTERVAL }
 }
 

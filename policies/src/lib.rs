@@ -28,4 +28,4 @@ pub use ask::{Ask, ListAsk, PinFacts, Verdict};
 pub use authority::Authority;
 pub use policy::{Policy, PolicyError};
 pub use reads::Reads;
-pub use sandbox::{Coverage, Sandbox, SandboxError, Test};
+pub use sandbox::{Coverage, Layer, Sandbox, SandboxError, Test};

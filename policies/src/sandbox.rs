@@ -1,9 +1,12 @@
 //! A rule set by itself, away from any server: for cases, Rego tests, `eval` and `replay`. The rules and their reading are the ones that
 //! a sidecar uses; only the input comes from a document instead of a request.
 
+mod explain;
+
 use std::{collections::BTreeMap, time::Duration};
 
 use cotter_core::decision::Decision;
+pub use explain::Layer;
 use regorus::{Engine, Value};
 use serde::Serialize;
 

@@ -142,8 +142,9 @@ impl House {
             (self.inventory.typed(Kind::ToolPin), self.inventory.typed(Kind::AgentDelegation));
         let surroundings = Surroundings {
             given: &self.given,
-            state: &self.state,
-            issuer: &self.issuer,
+            folder: self.state.folder(),
+            state_dir: self.state.root(),
+            issuer: Some(&self.issuer),
             secrets: world::data(&manifests, "Secret"),
             config_maps: world::data(&manifests, "ConfigMap"),
             pins: &pins,

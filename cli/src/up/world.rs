@@ -1,6 +1,6 @@
 //! One server's slice of the world, from the files of the folder.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, path::Path};
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use cotter_compiler::{
@@ -13,7 +13,7 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 use super::{inventory::namespace, program};
-use crate::{columns, folder::Manifest, state::State};
+use crate::{columns, folder::Manifest};
 
 const NOT_FETCHED: &str =
     "`cotter up` does not fetch keys: name them by jwks.configMapRef, or use the development issuer";
@@ -22,10 +22,12 @@ const NOT_FETCHED: &str =
 pub(crate) struct Surroundings<'a> {
     /// The folder as the person wrote it.
     pub(crate) given: &'a str,
-    /// The folder's state.
-    pub(crate) state: &'a State,
-    /// The development issuer.
-    pub(crate) issuer: &'a TrustedIssuer,
+    /// Where it is.
+    pub(crate) folder: &'a Path,
+    /// Where credentials for remote servers are put.
+    pub(crate) state_dir: &'a Path,
+    /// The development issuer, where tokens of it are accepted.
+    pub(crate) issuer: Option<&'a TrustedIssuer>,
     /// Secrets, by namespace and name.
     pub(crate) secrets: BTreeMap<(String, String), Data>,
     /// ConfigMaps, by namespace and name.
@@ -74,9 +76,9 @@ impl Surroundings<'_> {
         let namespace = server.metadata.namespace.clone().unwrap_or_default();
         let settings = LocalSettings {
             port,
-            dev_issuer: Some(self.issuer.clone()),
+            dev_issuer: self.issuer.cloned(),
             folder: self.given.to_owned(),
-            state_dir: self.state.root().to_path_buf(),
+            state_dir: self.state_dir.to_path_buf(),
             secrets: within(&self.secrets, &namespace),
             config_maps: within(&self.config_maps, &namespace),
         };
@@ -97,7 +99,7 @@ impl Surroundings<'_> {
     fn with_program(&self, mut server: McpServer) -> McpServer {
         let container = server.spec.upstream.container.as_mut();
         if let Some(command) = container.and_then(|container| container.command.first_mut())
-            && let Some(path) = program::find(command, self.state.folder())
+            && let Some(path) = program::find(command, self.folder)
         {
             *command = path.to_string_lossy().into_owned();
         }

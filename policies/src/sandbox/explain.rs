@@ -1,0 +1,140 @@
+//! Why a decision is what it is: what each layer of the library finds on an input, by itself.
+
+use regorus::Value;
+use serde::Serialize;
+
+use super::{Sandbox, SandboxError};
+use crate::engine;
+
+/// The layers, in the order in which a person asks: a name, what it refuses, what it asks for, and what it found.
+const LAYERS: [(&str, &str, &str, &str); 5] = [
+    ("tenants", "data.cotter.tenants.refusals", "", "{\"admitted\": data.cotter.tenants.admitted}"),
+    (
+        "scopes",
+        "data.cotter.scopes.refusals(input.tool)",
+        "",
+        "{\"needs\": input.tool.scope, \"satisfied\": data.cotter.scopes.satisfied(input.tool)}",
+    ),
+    (
+        "effects",
+        "data.cotter.effects.refusals(input.tool)",
+        "{\"its owner wants a person to agree\" | data.cotter.effects.approval(input.tool)}",
+        "{\"effect\": input.tool.effect}",
+    ),
+    (
+        "delegation",
+        "union({data.cotter.delegation.refusals(input.tool), data.cotter.delegation.absent})",
+        "",
+        "{\"permitting\": data.cotter.delegation.permitting(input.tool), \
+          \"gaps\": {name: gaps | some name, grant in input.grants; gaps := data.cotter.delegation.gaps(grant, input.tool)}}",
+    ),
+    ("modules", "data.cotter.modules.denied(input.tool)", "data.cotter.modules.approvals(input.tool)", "{}"),
+];
+
+/// What one layer finds.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Layer {
+    /// Its name: the package of the library.
+    pub name: &'static str,
+    /// Why it refuses; empty where it does not.
+    pub refuses: serde_json::Value,
+    /// Why it asks for a person's agreement; empty where it does not.
+    pub asks: serde_json::Value,
+    /// What it looked at; null where there is nothing to say.
+    pub found: serde_json::Value,
+}
+
+impl Sandbox {
+    /// What each layer finds on an input. A layer that fails says so as its refusal: the decision then fails too.
+    ///
+    /// # Errors
+    /// As for [`Sandbox::decide`].
+    pub fn explain(&self, input: &serde_json::Value) -> Result<Vec<Layer>, SandboxError> {
+        let input = Value::from_json_str(&input.to_string()).map_err(|error| SandboxError::Input(error.to_string()))?;
+        let ask = |query: &str| match query {
+            "" => serde_json::json!([]),
+            query => self.query(query, &input),
+        };
+        let layer = |(name, refuses, asks, found): &(&'static str, &str, &str, &str)| Layer {
+            name,
+            refuses: ask(refuses),
+            asks: ask(asks),
+            found: ask(found),
+        };
+        Ok(LAYERS.iter().map(layer).collect())
+    }
+
+    fn query(&self, query: &str, input: &Value) -> serde_json::Value {
+        let mut engine = self.engine.clone();
+        engine.set_input(input.clone());
+        engine.set_execution_timer_config(engine::timer(engine::BUDGET));
+        let found = engine.eval_query(query.to_owned(), false);
+        let value =
+            found.map(|found| found.result.into_iter().next().and_then(|row| row.expressions.into_iter().next()));
+        match value {
+            Ok(Some(expression)) => serde_json::to_value(&expression.value).unwrap_or_default(),
+            Ok(None) => serde_json::Value::Null,
+            Err(error) => serde_json::json!([error.to_string()]),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn input() -> Value {
+        serde_saphyr::from_str(include_str!("../../cases/base.yaml")).unwrap()
+    }
+
+    fn layer(layers: &[Layer], name: &str) -> Layer {
+        layers.iter().find(|layer| layer.name == name).unwrap().clone()
+    }
+
+    #[test]
+    fn an_allowed_input_is_refused_by_no_layer() {
+        let layers = Sandbox::new(&BTreeMap::new()).unwrap().explain(&input()).unwrap();
+        for layer in &layers {
+            assert_eq!((&layer.refuses, &layer.asks), (&json!([]), &json!([])), "{}", layer.name);
+        }
+        assert_eq!(layer(&layers, "scopes").found, json!({"needs": "case:write", "satisfied": true}));
+    }
+
+    #[test]
+    fn the_layer_that_refuses_says_so_and_the_others_do_not() {
+        let sandbox = Sandbox::new(&BTreeMap::new()).unwrap();
+        let changes: [(&str, Value, &str, Value); 3] = [
+            ("/principal/scopes", json!([]), "scopes", json!([{"code": "MissingScope", "detail": "case:write"}])),
+            (
+                "/principal/tenant",
+                json!("tenant-8"),
+                "tenants",
+                json!([{"code": "TenantNotAdmitted", "detail": "tenant-8"}]),
+            ),
+            ("/principal/delegated", json!(true), "delegation", json!([{"code": "NoDelegation"}])),
+        ];
+        for (pointer, value, name, refuses) in changes {
+            let mut input = input();
+            *input.pointer_mut(pointer).unwrap() = value;
+            let layers = sandbox.explain(&input).unwrap();
+            assert_eq!(layer(&layers, name).refuses, refuses);
+            for other in layers.iter().filter(|layer| layer.name != name) {
+                assert_eq!(other.refuses, json!([]), "{name}: {}", other.name);
+            }
+        }
+    }
+
+    #[test]
+    fn a_module_that_refuses_is_named_by_its_words() {
+        let text = "package cotter.user.x\ndeny contains \"closed\"\nrequire_approval contains \"big\"\n";
+        let modules = BTreeMap::from([("x.rego".to_owned(), text.to_owned())]);
+        let layers = Sandbox::new(&modules).unwrap().explain(&input()).unwrap();
+        let modules = layer(&layers, "modules");
+        assert!(modules.refuses.to_string().contains("closed"), "{modules:?}");
+        assert!(modules.asks.to_string().contains("big"), "{modules:?}");
+    }
+}
