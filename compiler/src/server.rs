@@ -79,6 +79,13 @@ impl Server {
         if !self.unsupported.is_empty() {
             remarks.push(format!("This version does nothing with {}.", self.unsupported.join(", ")));
         }
+        if let Upstream::Container(container) = &self.upstream
+            && let Transport::Http { port, .. } = container.transport
+        {
+            remarks.push(format!(
+                "The server listens on port {port} itself: whoever reaches that port goes past the sidecar."
+            ));
+        }
         if !waits.is_empty() {
             remarks
                 .push(format!("Calls of {waits} wait for a person, which this version cannot ask: they are refused."));

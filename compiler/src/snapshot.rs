@@ -131,6 +131,13 @@ impl Keyring {
                 return;
             }
         };
+        // One issuer has one entry: a second would leave it to chance which of them reads a token.
+        let twice: Vec<TrustedIssuer> = self.issuers.extract_if(.., |known| known.issuer == cluster.issuer).collect();
+        for known in twice {
+            let why =
+                "is the issuer of this cluster's service accounts, which serviceAccounts already accepts: leave it out";
+            self.problems.push((known.name, Unresolved::Malformed(why.to_owned())));
+        }
         let jwks = self.note("serviceAccounts", keys::usable(&cluster.jwks).map_err(malformed));
         let (name, issuer) = (SERVICE_ACCOUNTS.to_owned(), cluster.issuer.clone());
         let service_accounts = Some(accounts.clone());

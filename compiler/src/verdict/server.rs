@@ -95,8 +95,8 @@ impl Case<'_> {
     fn counts(&self) -> ToolCounts {
         let drifted = sync::drifted(self.rows).len();
         match self.server {
-            Some(server) => tools::counts(server.tools.keys(), self.live.reports, drifted),
-            None => tools::counts([].iter(), self.live.reports, drifted),
+            Some(server) => tools::counts(server.tools.keys().map(|name| name.as_str()), self.live.reports, drifted),
+            None => tools::counts(tools::in_force(self.live.reports).into_iter(), self.live.reports, drifted),
         }
     }
 

@@ -4,7 +4,6 @@ use std::collections::BTreeSet;
 
 use cotter_core::{
     catalogue::ToolState,
-    name::ToolName,
     report::{Knowledge, Report},
 };
 use cotter_crds::server::ToolCounts;
@@ -20,13 +19,9 @@ enum Seen {
 }
 
 /// The counts. Before a sidecar has read the list, every declared tool is uncallable and so counts as quarantined.
-pub(crate) fn counts<'a>(
-    declared: impl ExactSizeIterator<Item = &'a ToolName>,
-    reports: &[&Report],
-    drifted: usize,
-) -> ToolCounts {
-    let total = declared.len();
-    let seen: Vec<Seen> = declared.map(|name| worst(name.as_str(), reports)).collect();
+pub(crate) fn counts<'a>(declared: impl Iterator<Item = &'a str>, reports: &[&Report], drifted: usize) -> ToolCounts {
+    let seen: Vec<Seen> = declared.map(|name| worst(name, reports)).collect();
+    let total = seen.len();
     let number = |wanted: Seen| small(seen.iter().filter(|seen| **seen == wanted).count());
     let most = |pick: fn(&Report) -> u32| {
         let most = reports.iter().map(|report| pick(report)).max().unwrap_or_default();
@@ -57,6 +52,12 @@ fn seen(name: &str, report: &Report) -> Seen {
         Some(tool) if matches!(tool.state, ToolState::Removed | ToolState::Missing) => Seen::Missing,
         _ => Seen::Quarantined,
     }
+}
+
+/// Names of the tools that the sidecars' own snapshots declare: what is in force where a newer spec cannot be used.
+pub(crate) fn in_force<'a>(reports: &[&'a Report]) -> BTreeSet<&'a str> {
+    let tools = reports.iter().flat_map(|report| &report.catalogue.tools);
+    tools.filter(|tool| tool.declared).map(|tool| tool.name.as_str()).collect()
 }
 
 /// Names of the tools that every live sidecar lets through.

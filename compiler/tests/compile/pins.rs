@@ -77,6 +77,7 @@ fn what_was_in_force_stays_in_force_and_is_still_counted() {
         json!(plan.server_status.snapshot),
         json!({"desired": desired, "enforced": 1, "total": 1, "enforcedOfTotal": "1/1"})
     );
+    assert_eq!(json!(plan.server_status.tools)["callableOfDeclared"], "2/2", "what is in force is still counted");
     assert_eq!(said(&plan.server_status.conditions, "Programmed"), "False/Pending");
     assert_eq!(plan.server_status.endpoint.as_deref(), Some("http://support.support.svc:80/mcp"));
 }
