@@ -1,10 +1,6 @@
 //! What is listed and called is what was verified, and nothing else, from the moment that a change is seen.
 
-use cotter_core::{
-    catalogue::ToolState,
-    drift::Class,
-    report::Knowledge,
-};
+use cotter_core::{catalogue::ToolState, drift::Class, report::Knowledge};
 use serde_json::json;
 
 use crate::{
@@ -56,7 +52,8 @@ async fn without_a_pin_nothing_is_callable_unless_the_owner_says_so() {
 #[tokio::test]
 async fn two_tools_of_one_name_are_none() {
     let rig = Rig::start().await;
-    rig.desk.state.lock().unwrap().tools = format!("[{LOOKUP},{TAG},{}]", TAG_AND_NOTIFY.replace("case_tag", "Case_Tag"));
+    rig.desk.state.lock().unwrap().tools =
+        format!("[{LOOKUP},{TAG},{}]", TAG_AND_NOTIFY.replace("case_tag", "Case_Tag"));
     rig.sidecar.refresh();
     rig.until_tool("case_tag", ToolState::Ambiguous).await;
     let token = rig.issuer.token(BOTH);
@@ -93,7 +90,8 @@ async fn a_list_that_cannot_be_read_serves_for_its_grace_only() {
 #[tokio::test]
 async fn a_list_with_a_name_twice_is_no_list() {
     let rig = Rig::start().await;
-    rig.desk.state.lock().unwrap().tools = format!("[{LOOKUP},{}]", TAG.replacen('{', "{\"name\":\"policy_lookup\",", 1));
+    rig.desk.state.lock().unwrap().tools =
+        format!("[{LOOKUP},{}]", TAG.replacen('{', "{\"name\":\"policy_lookup\",", 1));
     rig.sidecar.refresh();
     let report = rig.until(|report| matches!(report.catalogue.knowledge, Knowledge::Grace { .. })).await;
     let Knowledge::Grace { why } = &report.catalogue.knowledge else { panic!("{report:?}") };
@@ -142,7 +140,6 @@ async fn another_way_to_the_server_is_a_catalogue_of_its_own() {
     let told = rig.legacy(&token, &session, "tools/call", json!({"name": "policy_lookup"})).await;
     assert_eq!((told.status, rig.desk.calls().len(), other.calls().len()), (200, 0, 1), "{told:?}");
 }
-
 
 #[tokio::test]
 async fn shutdown_leaves_nothing_listening() {

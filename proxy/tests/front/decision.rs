@@ -62,10 +62,17 @@ async fn whatever_does_not_exist_for_a_caller_has_the_same_bytes() {
 async fn identity_comes_from_the_token_alone() {
     let rig = Rig::start().await;
     let token = rig.issuer.token("policy:read");
-    let claims = json!({"scope": "case:write", "tenant": "tenant-7", "sub": "root", "principal": {"scopes": ["case:write"]}});
-    let told = rig.modern(&token, "tools/call", json!({"name": "case_tag", "arguments": claims, "scope": "case:write"})).await;
+    let claims =
+        json!({"scope": "case:write", "tenant": "tenant-7", "sub": "root", "principal": {"scopes": ["case:write"]}});
+    let told =
+        rig.modern(&token, "tools/call", json!({"name": "case_tag", "arguments": claims, "scope": "case:write"})).await;
     assert_eq!(told.json()["error"]["message"], "Unknown tool");
-    let headers = [("x-scope", "case:write"), ("x-tenant", "tenant-8"), ("mcp-protocol-version", "2026-07-28"), ("mcp-method", "tools/list")];
+    let headers = [
+        ("x-scope", "case:write"),
+        ("x-tenant", "tenant-8"),
+        ("mcp-protocol-version", "2026-07-28"),
+        ("mcp-method", "tools/list"),
+    ];
     let body = crate::rig::request("tools/list", crate::rig::stated(claims));
     let told = rig.post(&token, &headers, &body).await;
     assert_eq!(told.json()["result"]["tools"].as_array().unwrap().len(), 1, "{told:?}");
@@ -91,9 +98,12 @@ async fn neither_token_nor_session_nor_headers_reach_the_server() {
     let token = rig.issuer.token(BOTH);
     let session = rig.session(&token).await;
     let headers = [("mcp-session-id", session.as_str()), ("cookie", "secret=1"), ("x-anything", "secret-2")];
-    let call = crate::rig::request("tools/call", json!({
-        "name": "policy_lookup", "arguments": {"topic": "refund", "big": 9007199254740993_u64}, "_meta": {"progressToken": "secret-3"},
-    }));
+    let call = crate::rig::request(
+        "tools/call",
+        json!({
+            "name": "policy_lookup", "arguments": {"topic": "refund", "big": 9007199254740993_u64}, "_meta": {"progressToken": "secret-3"},
+        }),
+    );
     let told = rig.post(&token, &headers, &call).await;
     assert_eq!(told.status, 200, "{told:?}");
     assert!(told.body.contains("9007199254740993"), "numbers pass as they came: {told:?}");
@@ -131,7 +141,10 @@ async fn a_missing_scope_may_be_a_challenge() {
     let told = rig.call(&token, "case_tag").await;
     assert_eq!((told.status, &told.json()["error"]["code"]), (403, &json!(40304)));
     let challenge = told.header("www-authenticate").unwrap();
-    assert!(challenge.contains("error=\"insufficient_scope\"") && challenge.contains("scope=\"case:write\""), "{challenge}");
+    assert!(
+        challenge.contains("error=\"insufficient_scope\"") && challenge.contains("scope=\"case:write\""),
+        "{challenge}"
+    );
     assert_eq!(rig.call(&token, "no_such_tool").await.json()["error"]["message"], "Unknown tool");
     assert_eq!(rig.listed(&token).await, ["policy_lookup"]);
 }

@@ -24,6 +24,8 @@ fn status(answer: &str) -> u16 {
     answer.split(' ').nth(1).unwrap_or("0").parse().unwrap_or_default()
 }
 
+type Step<'a> = (Method, &'a str, Vec<(&'a str, &'a str)>, &'a str, DenyReason);
+
 /// Each request is wrong in this and in everything after it, so what it is told is the first thing that is checked.
 #[tokio::test]
 async fn checks_are_made_in_their_order() {
@@ -33,12 +35,17 @@ async fn checks_are_made_in_their_order() {
         ("accept", "application/json, text/event-stream"),
         ("content-type", "application/json"),
     ];
-    let bad = [("host", "evil.example"), ("origin", "https://evil.example"), ("content-type", "text/plain"), ("accept", "text/html")];
+    let bad = [
+        ("host", "evil.example"),
+        ("origin", "https://evil.example"),
+        ("content-type", "text/plain"),
+        ("accept", "text/html"),
+    ];
     let huge = "x".repeat(100_000);
     let big: Vec<(String, String)> = (0..40).map(|n| (format!("x-{n}"), "v".repeat(900))).collect();
     let big: Vec<(&str, &str)> = big.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
     let token = format!("Bearer {}", rig.issuer.token("policy:read"));
-    let steps: Vec<(Method, &str, Vec<(&str, &str)>, &str, DenyReason)> = vec![
+    let steps: Vec<Step<'_>> = vec![
         (Method::PUT, "/nothing", bad.to_vec(), &huge, DenyReason::MethodNotAllowed),
         (Method::GET, "/mcp", bad.to_vec(), &huge, DenyReason::MethodNotAllowed),
         (Method::POST, "/nothing", bad.to_vec(), &huge, DenyReason::PathNotFound),
@@ -50,7 +57,13 @@ async fn checks_are_made_in_their_order() {
         (Method::POST, "/mcp", [&good[..1], &good[2..], &bad[3..]].concat(), &huge, DenyReason::NotAcceptable),
         (Method::POST, "/mcp", good.to_vec(), &huge, DenyReason::TooLarge),
         (Method::POST, "/mcp", good.to_vec(), "not json", DenyReason::TokenMissing),
-        (Method::POST, "/mcp", [&good[..], &[("authorization", "Bearer x")]].concat(), "not json", DenyReason::TokenMalformed),
+        (
+            Method::POST,
+            "/mcp",
+            [&good[..], &[("authorization", "Bearer x")]].concat(),
+            "not json",
+            DenyReason::TokenMalformed,
+        ),
         (Method::POST, "/mcp", [&good[..], &[("authorization", &token)]].concat(), "not json", DenyReason::ParseError),
     ];
     for (method, path, headers, body, reason) in steps {
@@ -96,12 +109,23 @@ async fn checks_of_a_message_are_made_in_their_order() {
 #[tokio::test]
 async fn only_known_hosts_are_answered() {
     let rig = Rig::start().await;
-    let get = |hosts: &str| format!("GET /.well-known/oauth-protected-resource HTTP/1.1\r\n{hosts}connection: close\r\n\r\n");
-    for good in ["localhost", "127.0.0.1:7801", "[::1]:1", "LOCALHOST:80", "support.support.svc", "Support.Support.SVC:8080"] {
+    let get =
+        |hosts: &str| format!("GET /.well-known/oauth-protected-resource HTTP/1.1\r\n{hosts}connection: close\r\n\r\n");
+    for good in
+        ["localhost", "127.0.0.1:7801", "[::1]:1", "LOCALHOST:80", "support.support.svc", "Support.Support.SVC:8080"]
+    {
         let answer = raw(&rig, &get(&format!("host: {good}\r\n"))).await;
         assert_eq!(status(&answer), 200, "{good}: {answer}");
     }
-    for bad in ["evil.example", "localhost.evil.example", "support.support.svc.evil", "evil@localhost", "127.0.0.1.nip.io", "0", ""] {
+    for bad in [
+        "evil.example",
+        "localhost.evil.example",
+        "support.support.svc.evil",
+        "evil@localhost",
+        "127.0.0.1.nip.io",
+        "0",
+        "",
+    ] {
         let answer = raw(&rig, &get(&format!("host: {bad}\r\n"))).await;
         assert_eq!(status(&answer), 421, "{bad}: {answer}");
     }
@@ -128,7 +152,8 @@ async fn a_browser_is_answered_only_on_allowed_pages() {
         assert_eq!((told.status, told.header("access-control-allow-origin")), (403, None), "{bad}");
     }
     let token = rig.issuer.token("policy:read");
-    let headers = [("origin", "https://app.example"), ("mcp-protocol-version", "2026-07-28"), ("mcp-method", "tools/list")];
+    let headers =
+        [("origin", "https://app.example"), ("mcp-protocol-version", "2026-07-28"), ("mcp-method", "tools/list")];
     let told = rig.post(&token, &headers, &request("tools/list", stated(json!({})))).await;
     assert_eq!((told.status, told.header("access-control-allow-origin")), (200, Some("https://app.example")));
     assert_eq!(rig.send(Method::OPTIONS, "/mcp", &[], "").await.status, 405);

@@ -14,10 +14,13 @@ async fn a_whole_session() {
     let rig = Rig::start().await;
     let token = rig.issuer.token("policy:read");
     let told = rig.post(&token, &[], &initialize(LEGACY)).await;
-    assert_eq!(told.json(), json!({"jsonrpc": "2.0", "id": 1, "result": {
-        "protocolVersion": LEGACY, "capabilities": {"tools": {}},
-        "serverInfo": {"name": "support-contracts", "version": "1.0.0"},
-    }}));
+    assert_eq!(
+        told.json(),
+        json!({"jsonrpc": "2.0", "id": 1, "result": {
+            "protocolVersion": LEGACY, "capabilities": {"tools": {}},
+            "serverInfo": {"name": "support-contracts", "version": "1.0.0"},
+        }})
+    );
     let session = told.header("mcp-session-id").unwrap();
     assert!(session.len() == 32 && !session.contains("desk"), "{session}");
     let note = json!({"jsonrpc": "2.0", "method": "notifications/initialized"});
@@ -27,7 +30,9 @@ async fn a_whole_session() {
     let list = rig.legacy(&token, session, "tools/list", json!({})).await;
     assert!(list.body.contains(crate::desk::LOOKUP), "the object is the verified one, byte for byte: {list:?}");
     assert_eq!(list.json()["result"].as_object().unwrap().keys().collect::<Vec<_>>(), ["tools"]);
-    let call = rig.legacy(&token, session, "tools/call", json!({"name": "policy_lookup", "arguments": {"topic": "refund"}})).await;
+    let call = rig
+        .legacy(&token, session, "tools/call", json!({"name": "policy_lookup", "arguments": {"topic": "refund"}}))
+        .await;
     assert!(call.json()["result"]["content"].is_array(), "{call:?}");
     assert_eq!(rig.desk.calls()[0]["params"], json!({"name": "policy_lookup", "arguments": {"topic": "refund"}}));
     let answer = json!({"jsonrpc": "2.0", "id": 7, "result": {}});
@@ -45,7 +50,9 @@ async fn a_whole_session() {
 async fn a_revision_is_negotiated_or_refused() {
     let mut rig = Rig::start().await;
     let token = rig.issuer.token("policy:read");
-    for (asked, agreed) in [("2025-06-18", "2025-06-18"), ("2024-11-05", LEGACY), ("2099-01-01", LEGACY), ("2026-07-28", LEGACY)] {
+    for (asked, agreed) in
+        [("2025-06-18", "2025-06-18"), ("2024-11-05", LEGACY), ("2099-01-01", LEGACY), ("2026-07-28", LEGACY)]
+    {
         let told = rig.post(&token, &[], &initialize(asked)).await;
         assert_eq!(told.json()["result"]["protocolVersion"], agreed, "{asked}");
     }
@@ -54,7 +61,13 @@ async fn a_revision_is_negotiated_or_refused() {
         assert_eq!((told.status, &told.json()["error"]["code"]), (200, &json!(-32602)));
     }
     let session = rig.session(&token).await;
-    let told = rig.post(&token, &[("mcp-session-id", &session), ("mcp-protocol-version", "2025-03-26")], &request("ping", json!({}))).await;
+    let told = rig
+        .post(
+            &token,
+            &[("mcp-session-id", &session), ("mcp-protocol-version", "2025-03-26")],
+            &request("ping", json!({})),
+        )
+        .await;
     assert_eq!((told.status, &told.json()["error"]["code"]), (400, &json!(-32022)));
     assert_eq!(told.json()["error"]["data"]["requested"], "2025-03-26");
     rig.enforce(|snapshot| snapshot["protocol"]["revisions"] = json!(["2026-07-28"])).await;

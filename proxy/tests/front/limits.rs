@@ -31,7 +31,11 @@ async fn a_principal_has_a_rate_of_its_own() {
         assert_eq!(rig.modern(&token, "tools/list", json!({})).await.status, 200);
     }
     let told = rig.call(&rig.issuer.token("policy:read"), "policy_lookup").await;
-    assert_eq!((told.status, &told.json()["error"]["code"]), (429, &json!(42901)), "another token of the same principal");
+    assert_eq!(
+        (told.status, &told.json()["error"]["code"]),
+        (429, &json!(42901)),
+        "another token of the same principal"
+    );
     let wait: u64 = told.header("retry-after").unwrap().parse().unwrap();
     assert!((1..=60).contains(&wait), "{wait}");
     let other = {

@@ -14,11 +14,14 @@ async fn discover_list_and_call() {
     let rig = Rig::start().await;
     let token = rig.issuer.token("policy:read");
     let told = rig.modern(&token, "server/discover", json!({})).await;
-    assert_eq!(told.json()["result"], json!({
-        "resultType": "complete", "supportedVersions": ["2025-06-18", LEGACY, MODERN], "capabilities": {"tools": {}},
-        "ttlMs": 60000, "cacheScope": "private",
-        "_meta": {"io.modelcontextprotocol/serverInfo": {"name": "support-contracts", "version": "1.0.0"}},
-    }));
+    assert_eq!(
+        told.json()["result"],
+        json!({
+            "resultType": "complete", "supportedVersions": ["2025-06-18", LEGACY, MODERN], "capabilities": {"tools": {}},
+            "ttlMs": 60000, "cacheScope": "private",
+            "_meta": {"io.modelcontextprotocol/serverInfo": {"name": "support-contracts", "version": "1.0.0"}},
+        })
+    );
     let told = rig.modern(&token, "tools/list", json!({})).await;
     let result = &told.json()["result"];
     assert_eq!((&result["resultType"], &result["cacheScope"]), (&json!("complete"), &json!("private")));
@@ -35,7 +38,8 @@ async fn discover_list_and_call() {
 async fn headers_have_to_say_what_the_body_says() {
     let rig = Rig::start().await;
     let call = request("tools/call", stated(json!({"name": "policy_lookup", "arguments": {}})));
-    let (version, method, name) = (("mcp-protocol-version", MODERN), ("mcp-method", "tools/call"), ("mcp-name", "policy_lookup"));
+    let (version, method, name) =
+        (("mcp-protocol-version", MODERN), ("mcp-method", "tools/call"), ("mcp-name", "policy_lookup"));
     assert_eq!(send(&rig, &[version, method, name], &call).await.status, 200);
     let encoded = ("mcp-name", "=?base64?cG9saWN5X2xvb2t1cA==?=");
     assert_eq!(send(&rig, &[version, method, encoded], &call).await.status, 200);
@@ -68,7 +72,8 @@ async fn a_request_states_its_revision_and_what_the_client_can_do() {
     let rig = Rig::start().await;
     let headers = [("mcp-protocol-version", MODERN), ("mcp-method", "tools/list")];
     let with = |meta: Value| request("tools/list", json!({"_meta": meta}));
-    let (version, capabilities) = ("io.modelcontextprotocol/protocolVersion", "io.modelcontextprotocol/clientCapabilities");
+    let (version, capabilities) =
+        ("io.modelcontextprotocol/protocolVersion", "io.modelcontextprotocol/clientCapabilities");
     for (what, meta, code) in [
         ("nothing", json!({}), -32602),
         ("no revision", json!({capabilities: {}}), -32602),
@@ -114,7 +119,12 @@ async fn what_the_modern_era_does_not_have_is_not_there() {
 async fn parameters_have_to_have_their_shape() {
     let rig = Rig::start().await;
     let token = rig.issuer.token("policy:read");
-    for params in [json!({}), json!({"name": 1}), json!({"name": "policy_lookup", "arguments": []}), json!({"name": "no_such", "arguments": null})] {
+    for params in [
+        json!({}),
+        json!({"name": 1}),
+        json!({"name": "policy_lookup", "arguments": []}),
+        json!({"name": "no_such", "arguments": null}),
+    ] {
         let name = params["name"].as_str().unwrap_or("x").to_owned();
         let headers = [("mcp-protocol-version", MODERN), ("mcp-method", "tools/call"), ("mcp-name", &name)];
         let told = rig.post(&token, &headers, &request("tools/call", stated(params.clone()))).await;

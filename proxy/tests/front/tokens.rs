@@ -28,63 +28,77 @@ fn with(claim: &str, value: Value) -> Value {
     but(|claims| claims[claim] = value)
 }
 
-fn bad_tokens(issuer: &Issuer) -> Vec<(&'static str, String, Reason)> {
+type Bad = (&'static str, String, Reason);
+
+/// Tokens whose form, header or signature is wrong.
+fn bad_forms(issuer: &Issuer) -> Vec<Bad> {
     let (other, good) = (Issuer::new("one"), claims(BOTH));
+    let text = good.to_string();
     let header = |more: Value| {
         let mut header = json!({"alg": "ES256", "typ": "JWT", "kid": "one"});
         header.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
         header
     };
-    let twice = good.to_string().replacen('{', "{\"tenant\":\"tenant-8\",", 1);
-    let deep = (0..9).fold(json!(null), |inner, _| json!({"sub": "agent", "act": inner}));
+    let with_header = |more: Value| issuer.sign_with(&header(more), &text);
+    let with_text = |text: &str| issuer.sign_with(&header(json!({})), text);
+    let twice = text.replacen('{', "{\"tenant\":\"tenant-8\",", 1);
     let nested = |depth: usize| "[".repeat(depth) + &"]".repeat(depth);
-    let deeper = good.to_string().replacen('{', &format!("{{\"x\":{},", nested(60)), 1);
+    let deeper = text.replacen('{', &format!("{{\"x\":{},", nested(60)), 1);
     let key = issuer.jwk().to_string();
     let token = issuer.sign(&good);
+    let unfinished = token.rsplit_once('.').unwrap().0.to_owned();
     vec![
         ("no token at all", "x".to_owned(), Reason::TokenMalformed),
-        ("two parts", token.rsplit_once('.').unwrap().0.to_owned(), Reason::TokenMalformed),
+        ("two parts", unfinished.clone(), Reason::TokenMalformed),
         ("four parts", format!("{token}.x"), Reason::TokenMalformed),
         ("too long", format!("{token}{}", "A".repeat(17_000)), Reason::TokenMalformed),
         ("padding", format!("{}=.x.y", token.split('.').next().unwrap()), Reason::TokenMalformed),
         ("alg none", unsigned("none", &good), Reason::TokenAlgorithm),
         ("alg None", unsigned("None", &good), Reason::TokenAlgorithm),
-        ("no signature", format!("{}.", token.rsplit_once('.').unwrap().0), Reason::TokenSignature),
+        ("no signature", format!("{unfinished}."), Reason::TokenSignature),
         ("the public key as a secret", sign_symmetric(key.as_bytes(), &good), Reason::TokenAlgorithm),
         ("another key of the same name", other.sign(&good), Reason::TokenSignature),
         ("changed claims", swapped(&token, &issuer.sign(&with("sub", json!("root")))), Reason::TokenSignature),
-        ("unknown kid", issuer.sign_with(&header(json!({"kid": "two"})), &good.to_string()), Reason::TokenKeyUnknown),
-        ("kid of another type", issuer.sign_with(&header(json!({"kid": 1})), &good.to_string()), Reason::TokenMalformed),
-        ("crit", issuer.sign_with(&header(json!({"crit": ["exp"]})), &good.to_string()), Reason::TokenMalformed),
-        ("empty crit", issuer.sign_with(&header(json!({"crit": []})), &good.to_string()), Reason::TokenMalformed),
-        ("another typ", issuer.sign_with(&header(json!({"typ": "logout+jwt"})), &good.to_string()), Reason::TokenMalformed),
-        ("claims twice", issuer.sign_with(&header(json!({})), &twice), Reason::TokenMalformed),
-        ("claims too deep", issuer.sign_with(&header(json!({})), &deeper), Reason::TokenMalformed),
-        ("claims no object", issuer.sign_with(&header(json!({})), "[]"), Reason::TokenMalformed),
-        ("another issuer", issuer.sign(&with("iss", json!("https://evil.example"))), Reason::TokenIssuer),
-        ("issuer with a slash", issuer.sign(&with("iss", json!("https://login.example/"))), Reason::TokenIssuer),
-        ("no issuer", issuer.sign(&without("iss")), Reason::TokenClaims),
-        ("issuers", issuer.sign(&with("iss", json!(["https://login.example"]))), Reason::TokenClaims),
-        ("no audience", issuer.sign(&without("aud")), Reason::TokenClaims),
-        ("another audience", issuer.sign(&with("aud", json!("inventory://api"))), Reason::TokenAudience),
-        ("audience with a slash", issuer.sign(&with("aud", json!("support://mcp/"))), Reason::TokenAudience),
-        ("no audiences", issuer.sign(&with("aud", json!([]))), Reason::TokenAudience),
-        ("no subject", issuer.sign(&without("sub")), Reason::TokenClaims),
-        ("empty subject", issuer.sign(&with("sub", json!(""))), Reason::TokenClaims),
-        ("no expiry", issuer.sign(&without("exp")), Reason::TokenClaims),
-        ("expiry as text", issuer.sign(&with("exp", json!(soon(600).to_string()))), Reason::TokenClaims),
-        ("expired", issuer.sign(&with("exp", json!(soon(-40)))), Reason::TokenExpired),
-        ("not yet", issuer.sign(&with("nbf", json!(soon(60)))), Reason::TokenNotYetValid),
-        ("nbf as text", issuer.sign(&with("nbf", json!("0"))), Reason::TokenClaims),
-        ("tenants", issuer.sign(&with("tenant", json!(["tenant-7"]))), Reason::TokenClaims),
-        ("tenant null", issuer.sign(&with("tenant", json!(null))), Reason::TokenClaims),
-        ("tenant with something unseen", issuer.sign(&with("tenant", json!("tenant-7\u{200b}"))), Reason::TokenClaims),
-        ("scope as a number", issuer.sign(&with("scope", json!(1))), Reason::TokenClaims),
-        ("scopes that are no text", issuer.sign(&with("scope", json!(["policy:read", 1]))), Reason::TokenClaims),
-        ("act as text", issuer.sign(&with("act", json!("agent"))), Reason::TokenClaims),
-        ("act without sub", issuer.sign(&with("act", json!({}))), Reason::TokenClaims),
-        ("too many actors", issuer.sign(&with("act", deep)), Reason::TokenClaims),
+        ("unknown kid", with_header(json!({"kid": "two"})), Reason::TokenKeyUnknown),
+        ("kid of another type", with_header(json!({"kid": 1})), Reason::TokenMalformed),
+        ("crit", with_header(json!({"crit": ["exp"]})), Reason::TokenMalformed),
+        ("empty crit", with_header(json!({"crit": []})), Reason::TokenMalformed),
+        ("another typ", with_header(json!({"typ": "logout+jwt"})), Reason::TokenMalformed),
+        ("claims twice", with_text(&twice), Reason::TokenMalformed),
+        ("claims too deep", with_text(&deeper), Reason::TokenMalformed),
+        ("claims no object", with_text("[]"), Reason::TokenMalformed),
     ]
+}
+
+/// Well-signed tokens whose claims are wrong.
+fn bad_claims(issuer: &Issuer) -> Vec<Bad> {
+    let deep = (0..9).fold(json!(null), |inner, _| json!({"sub": "agent", "act": inner}));
+    let bad = [
+        ("another issuer", with("iss", json!("https://evil.example")), Reason::TokenIssuer),
+        ("issuer with a slash", with("iss", json!("https://login.example/")), Reason::TokenIssuer),
+        ("no issuer", without("iss"), Reason::TokenClaims),
+        ("issuers", with("iss", json!(["https://login.example"])), Reason::TokenClaims),
+        ("no audience", without("aud"), Reason::TokenClaims),
+        ("another audience", with("aud", json!("inventory://api")), Reason::TokenAudience),
+        ("audience with a slash", with("aud", json!("support://mcp/")), Reason::TokenAudience),
+        ("no audiences", with("aud", json!([])), Reason::TokenAudience),
+        ("no subject", without("sub"), Reason::TokenClaims),
+        ("empty subject", with("sub", json!("")), Reason::TokenClaims),
+        ("no expiry", without("exp"), Reason::TokenClaims),
+        ("expiry as text", with("exp", json!(soon(600).to_string())), Reason::TokenClaims),
+        ("expired", with("exp", json!(soon(-40))), Reason::TokenExpired),
+        ("not yet", with("nbf", json!(soon(60))), Reason::TokenNotYetValid),
+        ("nbf as text", with("nbf", json!("0")), Reason::TokenClaims),
+        ("tenants", with("tenant", json!(["tenant-7"])), Reason::TokenClaims),
+        ("tenant null", with("tenant", json!(null)), Reason::TokenClaims),
+        ("tenant with something unseen", with("tenant", json!("tenant-7\u{200b}")), Reason::TokenClaims),
+        ("scope as a number", with("scope", json!(1)), Reason::TokenClaims),
+        ("scopes that are no text", with("scope", json!(["policy:read", 1])), Reason::TokenClaims),
+        ("act as text", with("act", json!("agent")), Reason::TokenClaims),
+        ("act without sub", with("act", json!({})), Reason::TokenClaims),
+        ("too many actors", with("act", deep), Reason::TokenClaims),
+    ];
+    bad.into_iter().map(|(what, claims, reason)| (what, issuer.sign(&claims), reason)).collect()
 }
 
 /// The claims of one token under the signature of another.
@@ -98,7 +112,7 @@ fn swapped(token: &str, other: &str) -> String {
 async fn every_bad_token_is_refused_with_the_same_bytes_and_its_own_reason() {
     let mut rig = Rig::start().await;
     let mut faces = Vec::new();
-    for (what, token, reason) in bad_tokens(&rig.issuer) {
+    for (what, token, reason) in [bad_forms(&rig.issuer), bad_claims(&rig.issuer)].concat() {
         let told = list(&rig, &token).await;
         assert_eq!(told.status, 401, "{what}");
         let record = rig.record(&told).await;
@@ -201,8 +215,16 @@ async fn a_token_is_taken_from_one_place_only() {
     let body = crate::rig::request("tools/list", crate::rig::stated(json!({}))).to_string();
     let more = [("mcp-protocol-version", "2026-07-28"), ("mcp-method", "tools/list")];
     let bearer = format!("bearer {token}");
-    let with = |value: &str| [more.as_slice(), &[("authorization", value)]].concat().iter().map(|(n, v)| ((*n).to_owned(), (*v).to_owned())).collect::<Vec<_>>();
-    for (value, status) in [(bearer.as_str(), 200), ("Basic YTpi", 401), (token.as_str(), 401), ("Bearer", 401), ("Bearer ", 401)] {
+    let with = |value: &str| {
+        [more.as_slice(), &[("authorization", value)]]
+            .concat()
+            .iter()
+            .map(|(n, v)| ((*n).to_owned(), (*v).to_owned()))
+            .collect::<Vec<_>>()
+    };
+    for (value, status) in
+        [(bearer.as_str(), 200), ("Basic YTpi", 401), (token.as_str(), 401), ("Bearer", 401), ("Bearer ", 401)]
+    {
         let headers = with(value);
         let headers: Vec<(&str, &str)> = headers.iter().map(|(n, v)| (n.as_str(), v.as_str())).collect();
         assert_eq!(rig.post_text(None, &headers, &body).await.status, status, "{value}");
@@ -216,7 +238,8 @@ async fn a_token_is_taken_from_one_place_only() {
 
 #[tokio::test]
 async fn the_public_url_is_an_audience_and_the_resource() {
-    let rig = Rig::with(|snapshot| snapshot["access"]["publicUrl"] = json!("https://mcp.corp.example/support/mcp")).await;
+    let rig =
+        Rig::with(|snapshot| snapshot["access"]["publicUrl"] = json!("https://mcp.corp.example/support/mcp")).await;
     let token = rig.issuer.sign(&with("aud", json!("https://mcp.corp.example/support/mcp")));
     assert_eq!(rig.listed(&token).await.len(), 2);
     let told = rig.post_text(None, &[], "{}").await;
@@ -252,7 +275,9 @@ async fn a_service_account_has_its_namespace_as_tenant_and_no_scopes() {
     assert_eq!((other.status, &other.json()["error"]["data"]["reason"]), (403, &json!("NoDelegation")));
     let elsewhere = list(&rig, &account("system:serviceaccount:elsewhere:triage-bot")).await;
     assert_eq!((elsewhere.status, &elsewhere.json()["error"]["data"]["reason"]), (403, &json!("TenantNotAdmitted")));
-    for bad in ["alice", "system:serviceaccount:agents", "system:serviceaccount:agents:", "system:serviceaccount:Bad_Name:x"] {
+    for bad in
+        ["alice", "system:serviceaccount:agents", "system:serviceaccount:agents:", "system:serviceaccount:Bad_Name:x"]
+    {
         assert_eq!(list(&rig, &account(bad)).await.status, 401, "{bad}");
     }
 }
