@@ -3,8 +3,12 @@
 use std::{collections::BTreeSet, path::PathBuf};
 
 use clap::Args;
-use cotter_core::name::{Audience, Scope, Subject, Tenant};
-use jiff::Timestamp;
+use cotter_core::{
+    name::{Audience, Issuer, Scope, Subject, Tenant},
+    principal::{Actor, Principal},
+};
+use jiff::{SignedDuration, Timestamp};
+use serde_json::json;
 
 use crate::{
     failure::{Doing as _, Failure, Outcome},
@@ -57,6 +61,28 @@ impl Caller {
             actor: self.actor.clone(),
         };
         DevIssuer::open(state)?.mint(&claims, Timestamp::now())
+    }
+
+    /// The principal that a token of these flags would be.
+    pub(crate) fn principal(&self, issuer: &Issuer, now: Timestamp) -> Principal {
+        let actor = self.actor.clone().map(|subject| Actor { issuer: issuer.clone(), subject });
+        Principal {
+            issuer: issuer.clone(),
+            subject: self.subject.clone(),
+            tenant: self.tenant.clone(),
+            scopes: self.scope.as_ref().map(|scopes| scopes.0.clone()),
+            groups: BTreeSet::new(),
+            service_account: None,
+            actor_chain: actor.clone().into_iter().collect(),
+            actor,
+            claims: [("sub".to_owned(), json!(self.subject)), ("iss".to_owned(), json!(issuer))].into_iter().collect(),
+            expires_at: now + SignedDuration::from_hours(1),
+        }
+    }
+
+    /// Whether the token would be for this audience.
+    pub(crate) fn is_for(&self, audience: &str) -> bool {
+        self.audience.as_ref().is_none_or(|wanted| wanted.as_str() == audience)
     }
 
     /// The flags again, for a command that is shown to the person.

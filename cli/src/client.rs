@@ -162,7 +162,7 @@ async fn refused(running: &Running, reply: &Reply, call: Option<&CallOptions>) -
         println!("because  {why:<40} what you are told, as its owner");
     }
     if let (Some(_), Some(call)) = (&record, call) {
-        println!("         cotter list {}{}", call.server, call.caller.flags());
+        println!("         cotter why {} {}{}", call.server, call.tool, call.caller.flags());
     }
     Err(Failure::no(""))
 }

@@ -21,6 +21,7 @@ mod state;
 mod table;
 mod tools_file;
 mod up;
+mod why;
 mod wire;
 mod yaml;
 
@@ -47,6 +48,7 @@ enum Command {
     Get(get::Options),
     List(client::ListOptions),
     Call(client::CallOptions),
+    Why(why::Options),
     Token(caller::TokenOptions),
     Pin(pin::Options),
     Diff(diff::Options),
@@ -93,6 +95,7 @@ fn run(command: Command) -> Outcome {
         Command::Get(options) => block_on(get::run(&options)),
         Command::List(options) => block_on(client::list(&options)),
         Command::Call(options) => block_on(client::call(&options)),
+        Command::Why(options) => block_on(why::run(&options)),
         Command::Token(options) => block_on(caller::token(&options)),
         Command::Pin(options) => block_on(pin::run(&options)),
     }

@@ -34,6 +34,8 @@ pub(crate) struct Tool {
     pub(crate) scope: String,
     /// Its effect.
     pub(crate) effect: Effect,
+    /// Whether it may be listed and called at this moment, policy aside.
+    pub(crate) callable: bool,
     /// How it stands to what was approved; absent while the server was not read.
     pub(crate) state: Option<ToolState>,
 }

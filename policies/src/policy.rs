@@ -133,6 +133,20 @@ impl Policy {
         }
     }
 
+    /// The input that this question's evaluation gets, to explain a decision by ([`crate::Sandbox::explain`]); nothing for a tool that
+    /// is not declared.
+    ///
+    /// # Errors
+    /// Arguments or facts that are not JSON.
+    pub fn input(&self, ask: &Ask<'_>) -> Result<Option<serde_json::Value>, PolicyError> {
+        let Some(tool) = self.facts.tools.get(ask.tool) else { return Ok(None) };
+        let authority = self.authority(ask.principal, ask.now)?;
+        let question = Question::new(ask, &authority);
+        let document = question.document(&self.facts.server, tool.document(question.pin), true);
+        let document = document.map_err(|error| PolicyError::Facts(serde::ser::Error::custom(error)))?;
+        serde_json::to_value(&document).map(Some).map_err(PolicyError::Facts)
+    }
+
     /// Decides on many tools at once: which of them may the principal see? The rules are those of [`Policy::decide`].
     #[must_use]
     pub fn visible(&self, ask: &ListAsk<'_>) -> BTreeMap<ToolName, Verdict> {

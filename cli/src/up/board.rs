@@ -5,7 +5,7 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-use cotter_core::{audit::Record, report::Definitions};
+use cotter_core::{audit::Record, report::Definitions, snapshot::Sealed};
 use serde_json::Value;
 
 use crate::wire::Server;
@@ -27,6 +27,8 @@ pub(crate) struct Shown {
     pub(crate) objects: Vec<Value>,
     /// Servers as their owner sees them.
     pub(crate) servers: Vec<Server>,
+    /// What is enforced, by server.
+    pub(crate) snapshots: BTreeMap<String, Sealed>,
     /// Definitions as they were observed, by server.
     pub(crate) observed: BTreeMap<String, Definitions>,
 }

@@ -127,6 +127,9 @@ impl House {
             let runner = self.runners.entry(place.clone()).or_default();
             runner.apply(&plan, &self.state, (&self.reports, &self.audit)).await?;
             shown.servers.push(facts(server, &plan, runner));
+            if let Some(sealed) = &plan.snapshot {
+                shown.snapshots.insert(place.1.clone(), sealed.clone());
+            }
             if let Some(definitions) = runner.definitions() {
                 shown.observed.insert(place.1.clone(), definitions);
             }
@@ -247,16 +250,17 @@ fn place(server: &McpServer) -> Place {
 /// A server as its owner sees it. Without a snapshot there are no tools to speak of.
 fn facts(server: &McpServer, plan: &Plan, runner: &Runner) -> wire::Server {
     let snapshot = plan.snapshot.as_ref().map(|sealed| sealed.snapshot());
-    let state = |name: &str| {
+    let report = |name: &str| {
         let tools = runner.report.as_ref().map(|report| report.catalogue.tools.iter());
-        tools.into_iter().flatten().find(|tool| tool.name == name).map(|tool| tool.state)
+        tools.into_iter().flatten().find(|tool| tool.name == name)
     };
     let tools = snapshot.into_iter().flat_map(|snapshot| snapshot.tools.iter());
     let tools = tools.map(|(name, rule)| wire::Tool {
         name: name.to_string(),
         scope: rule.scope.to_string(),
         effect: rule.effect,
-        state: state(name.as_str()),
+        callable: report(name.as_str()).is_some_and(|tool| tool.callable),
+        state: report(name.as_str()).map(|tool| tool.state),
     });
     let namespace = server.metadata.namespace.clone().filter(|namespace| namespace != "default");
     wire::Server {

@@ -8,7 +8,7 @@ use axum::{
     http::StatusCode,
     routing::get,
 };
-use cotter_core::{audit::Record, report::Definitions};
+use cotter_core::{audit::Record, report::Definitions, snapshot::Snapshot};
 use tokio::net::UnixListener;
 
 use super::board::Board;
@@ -50,6 +50,7 @@ pub(crate) async fn serve(listener: UnixListener, board: Arc<Board>) {
         .route("/v1/objects", get(objects))
         .route("/v1/servers", get(servers))
         .route("/v1/observed/{server}", get(observed))
+        .route("/v1/snapshots/{server}", get(snapshot))
         .route("/v1/decisions/{id}", get(decision))
         .with_state(board);
     if let Err(error) = axum::serve(listener, router).await {
@@ -70,6 +71,11 @@ async fn observed(
     Path(server): Path<String>,
 ) -> Result<Json<Definitions>, StatusCode> {
     board.shown().observed.remove(&server).map(Json).ok_or(StatusCode::NOT_FOUND)
+}
+
+async fn snapshot(Shared(board): Shared<Arc<Board>>, Path(server): Path<String>) -> Result<Json<Snapshot>, StatusCode> {
+    let sealed = board.shown().snapshots.remove(&server).ok_or(StatusCode::NOT_FOUND)?;
+    Ok(Json(Snapshot::clone(sealed.snapshot())))
 }
 
 async fn decision(Shared(board): Shared<Arc<Board>>, Path(id): Path<String>) -> Result<Json<Record>, StatusCode> {

@@ -1,0 +1,147 @@
+//! `cotter why`: a decision explained from the live snapshot, layer by layer.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use cotter_core::{
+    catalogue::ToolState,
+    decision::{Decision, Era, Kind},
+    name::ToolName,
+    principal::Principal,
+    reason::DenyReason,
+    snapshot::Snapshot,
+};
+use cotter_policies::{Ask, Layer, PinFacts, Policy, Sandbox};
+use jiff::Timestamp;
+use serde_json::Value;
+
+use crate::{
+    caller::Caller,
+    failure::{Failure, Outcome},
+    issuer::DevIssuer,
+    running::Running,
+    wire::Server,
+};
+
+/// Explain from the live snapshot why a caller may or may not use a tool
+#[derive(Debug, Args)]
+#[command(
+    after_help = "The arguments of the call are not part of it.\nExit status: 0 it may, 1 it may not, 2 it could not be told."
+)]
+pub(crate) struct Options {
+    /// The McpServer's name
+    server: String,
+    /// The tool's name
+    tool: ToolName,
+    #[command(flatten)]
+    caller: Caller,
+    /// The folder of manifests whose `up` runs; the only running one by default
+    #[arg(short, long, value_name = "DIR")]
+    folder: Option<PathBuf>,
+}
+
+/// One layer, as it is told.
+struct Told {
+    layer: &'static str,
+    refuses: Option<DenyReason>,
+    text: String,
+}
+
+/// Runs the command.
+pub(crate) async fn run(options: &Options) -> Outcome {
+    let running = Running::find(options.folder.as_deref()).await?;
+    let servers: Vec<Server> = running.get("/v1/servers").await?.unwrap_or_default();
+    let server = servers.into_iter().find(|server| server.name == options.server);
+    let server = server.ok_or_else(|| Failure::cannot(format!("no server {:?} runs here", options.server)))?;
+    let snapshot: Option<Snapshot> = running.get(&format!("/v1/snapshots/{}", options.server)).await?;
+    let snapshot = snapshot
+        .ok_or_else(|| Failure::cannot(format!("{} is not Accepted: cotter get mcps -o yaml", options.server)))?;
+    let now = Timestamp::now();
+    let issuer = DevIssuer::open(&running.state)?;
+    let principal = options.caller.principal(issuer.issuer(), now);
+    let mut told = vec![token(options, &server), tenant(&snapshot, &principal), pin(&server, options)];
+    told.extend(policy(&snapshot, &principal, &options.tool, now)?);
+    say(options, &told)
+}
+
+fn token(options: &Options, server: &Server) -> Told {
+    let good = options.caller.is_for(&server.audience);
+    let text = format!("tokens have to be minted for {}", server.audience);
+    Told { layer: "token", refuses: (!good).then_some(DenyReason::TokenAudience), text }
+}
+
+fn tenant(snapshot: &Snapshot, principal: &Principal) -> Told {
+    let tenants = &snapshot.access.tenants;
+    let admitted =
+        tenants.contains("*") || principal.tenant.as_ref().is_some_and(|tenant| tenants.contains(tenant.as_str()));
+    let named = principal.tenant.as_ref().map_or("no tenant", |tenant| tenant.as_str());
+    let all: Vec<&str> = tenants.iter().map(String::as_str).collect();
+    let text = format!("{named}; admitted: {}", all.join(", "));
+    Told { layer: "tenant", refuses: (!admitted).then_some(DenyReason::TenantNotAdmitted), text }
+}
+
+fn pin(server: &Server, options: &Options) -> Told {
+    let known = server.tools.iter().find(|tool| tool.name == options.tool.as_str());
+    let (refuses, text) = match known {
+        None => (Some(DenyReason::Unlisted), "spec.tools does not declare it".to_owned()),
+        Some(tool) => match (tool.callable, tool.state) {
+            (true, Some(state)) => (None, format!("{state:?}: may be listed and called")),
+            (false, Some(ToolState::Removed | ToolState::Missing)) => {
+                (Some(DenyReason::NotOffered), "the server does not offer it".to_owned())
+            }
+            (false, Some(ToolState::Ambiguous)) => (Some(DenyReason::Ambiguous), "Ambiguous".to_owned()),
+            (false, Some(state)) => (Some(DenyReason::Quarantined), format!("{state:?}: quarantined")),
+            (_, None) => (Some(DenyReason::NotReady), "the server was not read yet".to_owned()),
+        },
+    };
+    Told { layer: "pin", refuses, text }
+}
+
+fn policy(snapshot: &Snapshot, principal: &Principal, tool: &ToolName, now: Timestamp) -> Result<Vec<Told>, Failure> {
+    let policy = Policy::prepare(snapshot).map_err(|error| Failure::cannot(error.to_string()))?;
+    let (era, method, kind, pin) = (Era::Modern, "tools/call", Kind::Call, PinFacts::MATCHED);
+    let ask = Ask { principal, authority: None, era, method, kind, tool, pin, arguments: None, now };
+    let input = policy.input(&ask).map_err(|error| Failure::cannot(error.to_string()))?;
+    let Some(input) = input else { return Ok(Vec::new()) };
+    let sandbox = Sandbox::new(&snapshot.policies).map_err(|error| Failure::cannot(error.to_string()))?;
+    let layers = sandbox.explain(&input).map_err(|error| Failure::cannot(error.to_string()))?;
+    let mut told: Vec<Told> = layers.iter().filter(|layer| layer.name != "tenants").map(tell).collect();
+    told.push(decision(&policy.decide(&ask).decision));
+    Ok(told)
+}
+
+fn tell(layer: &Layer) -> Told {
+    let list = |value: &Value| value.as_array().cloned().unwrap_or_default();
+    let refusals = list(&layer.refuses);
+    let code = |refusal: &Value| refusal.get("code").and_then(Value::as_str).and_then(DenyReason::from_name);
+    let words = |value: &Value| value.get("detail").unwrap_or(value).to_string();
+    let mut text: Vec<String> = refusals.iter().map(words).collect();
+    text.extend(list(&layer.asks).iter().map(|asks| format!("asks for a person: {asks}")));
+    if text.is_empty() && !layer.found.is_null() {
+        text.push(layer.found.to_string());
+    }
+    let refuses = refusals.first().map(|refusal| code(refusal).unwrap_or(DenyReason::PolicyDenied));
+    Told { layer: layer.name, refuses, text: text.join("; ") }
+}
+
+/// The whole, as the sidecar decides it.
+fn decision(decision: &Decision) -> Told {
+    let reasons: Vec<String> = decision.reasons.iter().map(ToString::to_string).collect();
+    let text = if decision.allow { "allowed".to_owned() } else { reasons.join("; ") };
+    let refuses = (!decision.allow).then(|| decision.first_reason().unwrap_or(DenyReason::PolicyUndefined));
+    Told { layer: "decision", refuses, text }
+}
+
+fn say(options: &Options, told: &[Told]) -> Outcome {
+    for layer in told {
+        let mark = layer.refuses.map_or_else(|| "ok".to_owned(), |reason| reason.to_string());
+        println!("{:<12}{mark:<20} {}", layer.layer, layer.text);
+    }
+    let Some(first) = told.iter().find_map(|layer| layer.refuses) else {
+        println!("{} may be called on {}", options.tool, options.server);
+        return Ok(());
+    };
+    println!("{} may not be called: {}", options.tool, first.cause().trim());
+    println!("What would have to change: {}", first.remedy());
+    Err(Failure::no(""))
+}
