@@ -119,7 +119,11 @@ impl Drop for Place {
 }
 
 fn readme() -> Vec<Block> {
-    transcript::blocks(&fs::read_to_string(root().join("README.md")).unwrap())
+    document("README.md")
+}
+
+fn document(name: &str) -> Vec<Block> {
+    transcript::blocks(&fs::read_to_string(root().join(name)).unwrap())
 }
 
 #[test]
@@ -154,8 +158,22 @@ fn the_first_ten_minutes_are_as_the_readme_tells_them() {
 }
 
 #[test]
+#[ignore = "needs the programs, built"]
+fn the_policy_guide_does_what_it_says() {
+    let mut place = Place::new();
+    let blocks = document("docs/policy.md");
+    assert!(
+        blocks.len() > 2 && blocks.iter().all(|block| block.mark.as_deref() == Some("files")),
+        "a block has no mark"
+    );
+    for block in &blocks {
+        place.run(block);
+    }
+}
+
+#[test]
 fn links_of_the_documentation_lead_somewhere() {
-    for document in ["README.md", "CONTRIBUTING.md"] {
+    for document in ["README.md", "CONTRIBUTING.md", "docs/policy.md"] {
         let text = fs::read_to_string(root().join(document)).unwrap();
         for path in text
             .split('`')
