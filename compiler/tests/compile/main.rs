@@ -13,6 +13,7 @@
 mod children;
 mod delegations;
 mod desk;
+mod examples;
 mod local;
 mod pins;
 mod snapshot;
