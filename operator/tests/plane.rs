@@ -3,13 +3,19 @@
 //! `KUBECONFIG=… cargo test -p cotter-operator --test plane -- --ignored`. No node is needed: pods are made by the
 //! controllers and never run. The sidecars are played by the tests, with real tokens of real pods.
 
+// `cfg(test)` is true of the whole program; clippy asks for it before it lets a fixture unwrap.
 #[path = "plane/children.rs"]
+#[cfg(test)]
 mod children;
 #[path = "plane/cluster.rs"]
+#[cfg(test)]
 mod cluster;
 #[path = "plane/enforcement.rs"]
+#[cfg(test)]
 mod enforcement;
 #[path = "plane/robustness.rs"]
+#[cfg(test)]
 mod robustness;
 #[path = "plane/sidecar.rs"]
+#[cfg(test)]
 mod sidecar;
