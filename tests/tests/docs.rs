@@ -27,11 +27,13 @@ struct Place {
 impl Place {
     fn new() -> Self {
         let work = tempfile::tempdir().unwrap();
-        let example = Folder::of_example("support-desk");
-        fs::create_dir(work.path().join("examples")).unwrap();
-        let copied =
-            Command::new("cp").arg("-r").arg(example.path()).arg(work.path().join("examples")).status().unwrap();
-        assert!(copied.success());
+        let examples = work.path().join("examples");
+        fs::create_dir(&examples).unwrap();
+        for name in ["support-desk", "policies"] {
+            let example = Folder::of_example(name);
+            let copied = Command::new("cp").arg("-r").arg(example.path()).arg(&examples).status().unwrap();
+            assert!(copied.success());
+        }
         Self { work, up: None }
     }
 
