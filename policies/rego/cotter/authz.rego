@@ -3,8 +3,8 @@
 # description: |
 #   Whether one principal may see or use one tool. Everything that Cotter decides by policy is decided here; what is decided before
 #   (token, audience, pin, limits) cannot be switched off by it. The input and the answer are described by the JSON Schemas beside
-#   this folder. An operation is allowed only where a positive proof was found (`proven`) and nothing refuses it: an input that is
-#   malformed, or a rule that is undefined, allows nothing.
+#   this folder. An operation is allowed only where something permits it (`proof`) and no module refuses it: an input that is malformed,
+#   or a rule that is undefined, permits nothing.
 # entrypoint: true
 package cotter.authz
 
@@ -18,58 +18,62 @@ import data.cotter.tenants
 decision := verdict(input.tool)
 
 # The same decision on many tools at once, for a list: the rules are the ones above, so what is listed is what can be called.
-decisions[name] := verdict(tool) if some name, tool in input.tools
+decisions := {name: verdict(tool) | some name, tool in input.tools}
 
 verdict(tool) := {
-	"allow": allow(tool, found),
+	"allow": true,
+	"reasons": [],
+	"challengeScopes": [],
+	"delegations": permitting,
+	"obligations": {"approval": approval(tool)},
+} if {
+	tenants.admitted
+	effects.known(tool)
+	permitting := proof(tool)
+	count(modules.denied(tool)) == 0
+} else := {
+	"allow": false,
 	"reasons": found,
 	"challengeScopes": challenge(tool, found),
-	"delegations": delegation.permitting(tool),
-	"obligations": {"approval": approval(tool)},
+	"delegations": [],
+	"obligations": {"approval": "Never"},
 } if {
 	found := refusals(tool)
 }
 
-allow(tool, found) if {
-	count(found) == 0
-	proven(tool)
-} else := false
-
-# Who acts on the token alone needs its scope. Who acts under delegations needs one that permits the whole operation, and the
-# token's own scopes where it states any.
-proven(tool) if {
-	tenants.admitted
-	effects.known(tool)
+# What permits the operation: the token's own scope (no delegation is named then), or, for who acts under delegations, one that permits
+# all of it, within the token's own scopes where it states any. Undefined where nothing does.
+proof(tool) := [] if {
 	input.principal.delegated == false
 	scopes.held(tool)
-}
-
-proven(tool) if {
-	tenants.admitted
-	effects.known(tool)
+} else := permitting if {
 	input.principal.delegated == true
 	scopes.satisfied(tool)
-	count(delegation.permitting(tool)) > 0
+	permitting := delegation.permitting(tool)
+	count(permitting) > 0
 }
 
 # Why not. Without any active delegation every operation is refused alike, so nothing else is said.
 refusals(tool) := tenants.refusals | delegation.absent if {
 	delegation.missing
-}
-
-refusals(tool) := union({
+} else := union({
 	tenants.refusals,
 	effects.refusals(tool),
 	scopes.refusals(tool),
 	delegation.refusals(tool),
 	modules.denied(tool),
 }) if {
-	not delegation.missing
-}
+	delegation.required
+} else := union({
+	tenants.refusals,
+	effects.refusals(tool),
+	scopes.refusals(tool),
+	modules.denied(tool),
+})
 
 # All scopes that this operation needs, where a missing scope is the only obstacle: asking for them would help.
 challenge(tool, found) := [tool.scope] if {
-	{reason.code | some reason in found} == {"MissingScope"}
+	found == {{"code": "MissingScope", "detail": tool.scope}}
 } else := []
 
 # A person has to agree where the tool's owner or a module says so.

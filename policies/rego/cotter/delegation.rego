@@ -16,18 +16,13 @@ missing if {
 
 absent contains {"code": "NoDelegation"} if missing
 
-permits(grant, tool) if {
+# Names of the grants that permit the whole operation, each by itself.
+permitting(tool) := {name |
+	some name, grant in input.grants
 	grant.scopes[tool.scope]
 	grant.effects[tool.effect]
 	grant.tools[tool.name]
 	grant.tenants[input.principal.tenant]
-}
-
-# Names of the grants that permit the whole operation; none for a principal that acts on its token alone.
-permitting(tool) := {name |
-	required
-	some name, grant in input.grants
-	permits(grant, tool)
 }
 
 refusals(tool) := set() if {

@@ -7,7 +7,8 @@ grant := {"scopes": {"s": true}, "effects": {"Read": true}, "tools": {"t": true}
 tool := {"name": "t", "scope": "s", "effect": "Read"}
 
 test_one_grant_covers_all if {
-	delegation.permits(grant, tool) with input.principal as {"tenant": "a", "delegated": true}
+	found := delegation.permitting(tool) with input as {"principal": {"tenant": "a", "delegated": true}, "grants": {"g": grant}}
+	found == {"g"}
 }
 
 test_a_gap_is_named if {
@@ -26,5 +27,16 @@ test_two_halves_permit_nothing if {
 
 test_a_false_entry_gives_nothing if {
 	refused := object.union(grant, {"effects": {"Read": false}})
-	not delegation.permits(refused, tool) with input.principal as {"tenant": "a", "delegated": true}
+	found := delegation.permitting(tool) with input as {"principal": {"tenant": "a", "delegated": true}, "grants": {"g": refused}}
+	found == set()
+}
+
+test_nothing_is_lacking_where_no_delegation_is_needed if {
+	found := delegation.refusals(tool) with input as {"principal": {"tenant": "b", "delegated": false}, "grants": {"g": grant}}
+	found == set()
+}
+
+test_a_principal_that_needs_one_lacks_what_no_grant_covers if {
+	found := delegation.refusals(tool) with input as {"principal": {"tenant": "b", "delegated": true}, "grants": {"g": grant}}
+	found == {{"code": "TenantNotDelegated", "detail": "b"}}
 }

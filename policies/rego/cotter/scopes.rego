@@ -14,7 +14,9 @@ stated if is_array(input.principal.scopes)
 # The scope does not stand in the way: it is held, or the token acts under delegations and leaves scopes to them.
 satisfied(tool) if held(tool)
 
-satisfied(_) if {
+satisfied(_) if left_to_delegations
+
+left_to_delegations if {
 	input.principal.delegated == true
 	not stated
 }
