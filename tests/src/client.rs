@@ -126,21 +126,32 @@ pub fn post(url: &str, headers: &[(&str, &str)], body: &[u8]) -> Answer {
 /// # Panics
 /// If there is no answer.
 #[must_use]
-pub fn modern(url: &str, token: &str, method: &str, name: Option<&str>, mut params: Value) -> Answer {
+pub fn modern(url: &str, token: &str, method: &str, name: Option<&str>, params: Value) -> Answer {
+    let (headers, body) = request(method, name, params);
+    let bearer = format!("Bearer {token}");
+    let headers: Vec<(&str, &str)> = headers
+        .iter()
+        .map(|(name, value)| (*name, value.as_str()))
+        .chain([("authorization", bearer.as_str())])
+        .collect();
+    post(url, &headers, body.as_bytes())
+}
+
+/// The headers, without a token, and the body of such a request.
+#[must_use]
+pub fn request(method: &str, name: Option<&str>, mut params: Value) -> (Vec<(&'static str, String)>, String) {
     params["_meta"] = json!({
         "io.modelcontextprotocol/protocolVersion": "2026-07-28",
         "io.modelcontextprotocol/clientCapabilities": {},
         "io.modelcontextprotocol/clientInfo": {"name": "cotter-tests", "version": "1"},
     });
     let body = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}).to_string();
-    let bearer = format!("Bearer {token}");
-    let mut headers = vec![
-        ("authorization", bearer.as_str()),
+    let fixed = [
         ("content-type", "application/json"),
         ("accept", "application/json, text/event-stream"),
         ("mcp-protocol-version", "2026-07-28"),
         ("mcp-method", method),
     ];
-    headers.extend(name.map(|name| ("mcp-name", name)));
-    post(url, &headers, body.as_bytes())
+    let named = name.map(|name| ("mcp-name", name));
+    (fixed.into_iter().chain(named).map(|(name, value)| (name, value.to_owned())).collect(), body)
 }

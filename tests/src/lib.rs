@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test that cannot go on has failed")]
 
 pub mod client;
+pub mod cluster;
 pub mod folder;
 pub mod programs;
 pub mod transcript;

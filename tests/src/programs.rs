@@ -49,9 +49,23 @@ impl Said {
     /// # Panics
     /// If it cannot be started.
     pub fn run(command: &mut Command) -> Self {
-        let Output { status, stdout, stderr } = command.output().unwrap();
+        Self::of(command.output().unwrap())
+    }
+
+    /// What a program that ended has said.
+    #[must_use]
+    pub fn of(output: Output) -> Self {
+        let Output { status, stdout, stderr } = output;
         let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
         Self { code: status.code(), out: text(stdout), err: text(stderr) }
+    }
+
+    /// Asserts that a command succeeded.
+    ///
+    /// # Panics
+    /// If it did not.
+    pub fn succeeded(&self) {
+        assert_eq!(self.code, Some(0), "{}\n{}", self.out, self.err);
     }
 
     /// The standard output of a command that succeeded.
@@ -60,7 +74,7 @@ impl Said {
     /// If it did not.
     #[must_use]
     pub fn good(self) -> String {
-        assert_eq!(self.code, Some(0), "{}\n{}", self.out, self.err);
+        self.succeeded();
         self.out
     }
 }
