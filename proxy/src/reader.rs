@@ -140,7 +140,11 @@ impl Task {
         let interval = *self.interval.borrow();
         let next = match &outcome {
             Ok((_, ttl)) => self.pace.after_success(began, interval, *ttl),
-            Err(_) => self.pace.after_failure(began, interval),
+            Err(_) => {
+                // A server that hangs, or became another one, is best met anew.
+                self.conversation = None;
+                self.pace.after_failure(began, interval)
+            }
         };
         self.publish(outcome.map(|(observed, _)| observed));
         self.wait(next).await;

@@ -26,6 +26,9 @@ use super::error::{CallError, UpstreamError};
 use super::handshake::Hello;
 use super::message::{self, Era};
 
+/// How a modern server refuses a revision (MCP 2026-07-28).
+const UNSUPPORTED_VERSION: i64 = -32022;
+
 /// One session. Dropped, the server is told that it ended.
 #[derive(Debug)]
 pub(super) struct HttpSession {
@@ -56,7 +59,7 @@ struct Current {
 
 /// Why an attempt gave no answer.
 enum Failure {
-    /// The server does not know the session any more; nothing was done.
+    /// The server does not know the session any more, or not the revision; nothing was done.
     Forgotten(u16),
     /// Anything else.
     Call(CallError),
@@ -181,12 +184,14 @@ impl Session {
         if status.is_success() {
             return Ok(answer::read(response, ask.id, ask.limit, self).await?);
         }
-        answer::refusal(response, ask.id).await.map_err(|error| match status {
-            StatusCode::NOT_FOUND | StatusCode::BAD_REQUEST if current.has_session => {
-                Failure::Forgotten(status.as_u16())
-            }
-            _ => Failure::Call(error),
-        })
+        let forgotten = Failure::Forgotten(status.as_u16());
+        match answer::refusal(response, ask.id).await {
+            // It became another server, of another era.
+            Ok(Answer::Error(error)) if message::code(&error) == Some(UNSUPPORTED_VERSION) => Err(forgotten),
+            Ok(answer) => Ok(answer),
+            Err(_) if matches!(status, StatusCode::NOT_FOUND | StatusCode::BAD_REQUEST) => Err(forgotten),
+            Err(error) => Err(Failure::Call(error)),
+        }
     }
 
     /// Opens the session anew, unless another request has done it meanwhile. The server may be another one now, so this counts

@@ -100,3 +100,25 @@ impl Drop for Waiting {
         self.pending.state().waiting.remove(&self.id);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whoever_waits_no_longer_leaves_nothing_behind() {
+        let pending = Arc::new(Pending::default());
+        let waiting: Vec<_> = (0..100).map(|id| pending.expect(id).unwrap()).collect();
+        assert_eq!(pending.state().waiting.len(), 100);
+        drop(waiting);
+        assert_eq!(pending.state().waiting.len(), 0);
+    }
+
+    #[test]
+    fn nothing_waits_for_a_peer_that_is_gone() {
+        let pending = Arc::new(Pending::default());
+        pending.close(CallError::lost("it went"));
+        let refused = pending.expect(1).unwrap_err();
+        assert_eq!(refused, CallError::unreachable("it went"));
+    }
+}

@@ -196,6 +196,30 @@ async fn a_server_that_forgets_every_session_is_not_asked_for_ever() {
 }
 
 #[tokio::test]
+async fn a_server_that_became_a_modern_one_is_asked_again_what_it_is() {
+    let fake = Fake::serve(|seen| {
+        let modern = seen.json["params"]["_meta"]["io.modelcontextprotocol/protocolVersion"] == MODERN;
+        match (seen.connection, seen.rpc()) {
+            (0, "initialize") => json_reply(&seen.result(&initialized())),
+            (0, "notifications/initialized") => Reply::Last(b"HTTP/1.1 202 X\r\ncontent-length: 0\r\n\r\n".to_vec()),
+            (_, "server/discover") => {
+                json_reply(&seen.result(&json!({"supportedVersions": [MODERN], "capabilities": {}})))
+            }
+            (_, "tools/call") if modern => json_reply(&seen.result(&json!({"modern": true}))),
+            _ => {
+                let error = json!({"jsonrpc": "2.0", "id": seen.json["id"], "error": {"code": -32022, "message": "v"}});
+                http(400, "content-type: application/json\r\n", &error.to_string())
+            }
+        }
+    })
+    .await;
+    let conversation = fake.upstream().open().await.unwrap();
+    assert_eq!(conversation.surface().protocol, "2025-11-25");
+    assert_eq!(result(call(&conversation, "{}").await), json!({"modern": true}));
+    assert_eq!(conversation.surface().protocol, MODERN);
+}
+
+#[tokio::test]
 async fn a_failure_with_an_answer_is_the_answer_and_one_without_is_a_refusal() {
     let answered = called(|seen| {
         let error = json!({"jsonrpc": "2.0", "id": seen.json["id"], "error": {"code": -32601, "message": "no"}});

@@ -37,10 +37,19 @@ fn runs(word: &str) -> bool {
 async fn calls_in_flight_at_once_get_their_own_answers() {
     let (upstream, conversation) = open(ECHO).await;
     assert_eq!(conversation.surface().transport, "stdio");
-    let calls = (0..20).map(|_| call(&conversation, "{\n\"a\":\r\n1}"));
+    let calls = (0..20).map(|_| call(&conversation, "{}"));
     for outcome in futures::future::join_all(calls).await {
         assert!(result(outcome)["pid"].is_u64());
     }
+    upstream.shutdown().await;
+}
+
+#[tokio::test]
+async fn a_message_is_one_line_whatever_white_space_its_arguments_have() {
+    let body = r#"read -r line; echo "{\"jsonrpc\":\"2.0\",\"id\":2,\"result\":{\"line\":$line}}"; cat >/dev/null"#;
+    let (upstream, conversation) = open(body).await;
+    let said = result(call(&conversation, "{\n\"a\":\r\n1}").await);
+    assert_eq!(said["line"]["params"]["arguments"], json!({"a": 1}));
     upstream.shutdown().await;
 }
 
@@ -167,16 +176,27 @@ async fn a_server_that_ignores_its_end_is_killed_with_all_that_it_started() {
     assert!(runs("86001"));
     let began = std::time::Instant::now();
     conversation.close().await;
-    // The group was killed; that a process of it is gone is seen a moment later.
+    gone("86001").await;
+    assert!(began.elapsed() >= Duration::from_secs(4), "it was asked twice first");
+    upstream.shutdown().await;
+}
+
+/// Waits for it: a group was killed, and that a process of it is gone is seen a moment later.
+async fn gone(word: &str) {
     for _ in 0..100 {
-        if !runs("86001") {
-            break;
+        if !runs(word) {
+            return;
         }
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
-    assert!(!runs("86001"));
-    assert!(began.elapsed() >= Duration::from_secs(4), "it was asked twice first");
-    upstream.shutdown().await;
+    panic!("{word} still runs");
+}
+
+#[tokio::test]
+async fn what_a_server_started_ends_with_it_even_if_it_ends_by_itself() {
+    let (_upstream, conversation) = open("sleep 86002 >/dev/null 2>&1 & read -r line; exit 0").await;
+    assert!(call(&conversation, "{}").await.is_err());
+    gone("86002").await;
 }
 
 #[tokio::test]
