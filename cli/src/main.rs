@@ -31,6 +31,9 @@ use clap::{CommandFactory as _, Parser, Subcommand};
 
 use crate::failure::{Doing as _, Failure, Outcome};
 
+/// The word that makes this program the child that checks policy modules.
+const CHECK_WORD: &str = "check-policy-modules";
+
 /// Decide on every request whether this caller may see or use this tool of an MCP server, and prove it afterwards
 #[derive(Debug, Parser)]
 #[command(name = "cotter", version, arg_required_else_help = true)]
@@ -66,6 +69,9 @@ enum Command {
 }
 
 fn main() -> ExitCode {
+    if std::env::args_os().nth(1).is_some_and(|word| word == CHECK_WORD) {
+        return cotter_policies::guard::serve();
+    }
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(error) => {

@@ -6,11 +6,14 @@
 use std::{collections::BTreeMap, fmt};
 
 mod builtins;
+mod dry;
 mod graph;
 mod rules;
 mod text;
 
 use regorus::unstable::{Module, Span};
+
+pub(crate) use dry::dry_run;
 
 use crate::{engine::Engines, library, modules::glue, syntax};
 
@@ -20,7 +23,7 @@ pub const MAX_MODULES: usize = 32;
 pub const MAX_BYTES: usize = 64 * 1024;
 
 /// One thing that is wrong with a module: where, what, and what to write instead.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, serde::Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
 pub struct Finding {
     /// The module's name.
     pub file: String,
@@ -111,13 +114,21 @@ pub fn utf8(file: &str, bytes: &[u8]) -> Result<String, Finding> {
     text::utf8(file, bytes)
 }
 
+/// The stages that need no parser: they are linear in the text, whatever is in it.
+///
+/// # Errors
+/// Everything that is wrong with the texts.
+pub fn before_parsing(modules: &BTreeMap<String, String>) -> Result<(), Findings> {
+    let findings = count(modules).into_iter().chain(modules.iter().flat_map(|(name, text)| text::check(name, text)));
+    passed(findings.collect())
+}
+
 /// Checks the modules of one server, by name.
 ///
 /// # Errors
 /// Everything that is wrong with them; they are not used then.
 pub fn check(modules: &BTreeMap<String, String>) -> Result<Checked, Findings> {
-    let findings = count(modules).into_iter().chain(modules.iter().flat_map(|(name, text)| text::check(name, text)));
-    passed(findings.collect())?;
+    before_parsing(modules)?;
     let (parsed, findings) = parse(modules);
     passed(findings)?;
     passed(rules::check(&parsed))?;

@@ -14,6 +14,7 @@ mod contract;
 pub mod document;
 mod engine;
 mod facts;
+pub mod guard;
 mod input;
 pub mod library;
 mod modules;

@@ -153,12 +153,19 @@ impl Scope {
         }
     }
 
-    fn resolve_own(&self, tree: &Tree, root: &str, steps: &[Step]) -> Target {
+    /// Whether a rule of the module's own package begins with this name.
+    pub(crate) fn is_rule(&self, tree: &Tree, name: &str) -> bool {
         let mut path = self.package.clone();
-        path.push(root.to_owned());
-        if tree.find(&path).is_none() {
+        path.push(name.to_owned());
+        tree.find(&path).is_some()
+    }
+
+    fn resolve_own(&self, tree: &Tree, root: &str, steps: &[Step]) -> Target {
+        if !self.is_rule(tree, root) {
             return Target::Own;
         }
+        let mut path = self.package.clone();
+        path.push(root.to_owned());
         Target::Data(path.into_iter().map(Step::Name).chain(steps.iter().cloned()).collect())
     }
 

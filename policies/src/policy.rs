@@ -181,6 +181,13 @@ impl Policy {
     /// own.
     fn list(&self, questions: &[(Question<'_>, &ToolFact)]) -> Vec<(ToolName, Verdict)> {
         let Some((first, _)) = questions.first() else { return Vec::new() };
+        if self.reads.whole {
+            // A module that takes the input whole would see the other tools.
+            return questions
+                .iter()
+                .map(|(question, tool)| (question.tool.clone(), seen(self.answer(question, tool))))
+                .collect();
+        }
         let tools =
             questions.iter().map(|(question, tool)| (Value::from(question.tool.as_str()), tool.document(question.pin)));
         let input = first.list_document(&self.facts.server, Value::from(tools.collect::<BTreeMap<_, _>>()));

@@ -3,11 +3,14 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
-use cotter_policies::check::{self, Finding};
+use cotter_policies::{check::Finding, guard::Guard};
 use serde_json::json;
 
 use super::sources::Sources;
-use crate::failure::{Failure, Outcome};
+use crate::{
+    CHECK_WORD,
+    failure::{Doing as _, Failure, Outcome},
+};
 
 /// Check policy modules as the operator and `cotter up` do before they use them
 #[derive(Debug, Args)]
@@ -33,7 +36,8 @@ enum Format {
 pub(crate) fn run(options: &Options) -> Outcome {
     let sources = Sources::read(&options.files)?;
     let mut findings: Vec<Finding> = sources.unreadable;
-    if let Err(found) = check::check(&sources.modules) {
+    let guard = Guard::new(CHECK_WORD).doing("find this program")?;
+    if let Err(found) = guard.check(&sources.modules).map_err(|error| Failure::cannot(error.to_string()))? {
         findings.extend(found.0);
     }
     match options.output {

@@ -1,6 +1,6 @@
 //! The last stage: what the parsed modules say.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use regorus::unstable::{BUILTINS, Expr, Module, Ref, Rule, Span};
 
@@ -24,7 +24,7 @@ pub(super) fn check(modules: &[Module]) -> Vec<Finding> {
     for module in modules {
         let scope = Scope::of(module);
         findings.extend(package(module));
-        findings.extend(imports(module, &tree));
+        findings.extend(imports(module, &tree, &scope));
         for rule in &module.policy {
             findings.extend(rule_head(rule));
             let at = tree.find(&rule_path(&scope.package, rule)).unwrap_or_default();
@@ -65,22 +65,26 @@ fn identifier(name: &str) -> bool {
     name.starts_with(first) && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
 }
 
-fn imports(module: &Module, tree: &Tree) -> Vec<Finding> {
+/// An import names one thing that there is, by a name of its own: what a name means has to be the same here and in the engine.
+fn imports(module: &Module, tree: &Tree, scope: &Scope) -> Vec<Finding> {
     let mut findings = Vec::new();
+    let mut aliases = BTreeSet::new();
     for import in &module.imports {
         let found = names(&import.refr);
         let steps: Vec<Step> = found.iter().skip(1).cloned().map(Step::Name).collect();
-        let problem = match found.first().map(String::as_str) {
-            Some("rego" | "future") => None,
+        let missing = match found.first().map(String::as_str) {
+            Some("rego" | "future") => continue,
             Some("input") => contract::missing(&steps).map(|member| format!("the input has no member {member}")),
             _ => data(tree, &steps).err(),
         };
-        let alias = import.r#as.as_ref().map(Span::text).or(found.last().map(String::as_str));
-        if let Some(message) = problem {
+        let alias = import.r#as.as_ref().map(Span::text).or(found.last().map(String::as_str)).unwrap_or_default();
+        let hides =
+            ["input", "data"].contains(&alias) || scope.is_rule(tree, alias) || !aliases.insert(alias.to_owned());
+        if let Some(message) = missing {
             findings.push(Finding::span(&import.span, message, contract::MEMBERS));
-        } else if steps.is_empty() || matches!(alias, Some("input" | "data")) {
-            let message = "an import has to name one package or member, and not hide `input` or `data`";
-            findings.push(Finding::span(&import.span, message, "write for example `import data.cotter.effects`"));
+        } else if hides {
+            let message = format!("the import hides another `{alias}`");
+            findings.push(Finding::span(&import.span, message, "give it another name: `import … as …`"));
         }
     }
     findings
