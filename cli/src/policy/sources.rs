@@ -10,6 +10,9 @@ use cotter_policies::check::{self, Finding};
 
 use crate::failure::{Doing as _, Failure};
 
+/// Bytes of a file of cases.
+const MAX_CASES: u64 = 4 << 20;
+
 /// What some paths hold.
 #[derive(Debug, Default)]
 pub(crate) struct Sources {
@@ -50,6 +53,13 @@ impl Sources {
 
     fn file(&mut self, path: &Path) -> Result<(), Failure> {
         let name = path.display().to_string();
+        let is_cases = name.ends_with(".yaml") || name.ends_with(".yml");
+        let limit = if is_cases { MAX_CASES } else { check::MAX_BYTES as u64 };
+        let size = fs::metadata(path).doing(format!("read {name}"))?.len();
+        if size > limit {
+            self.unreadable.push(too_large(name, size, limit));
+            return Ok(());
+        }
         let bytes = fs::read(path).doing(format!("read {name}"))?;
         let text = match check::utf8(&name, &bytes) {
             Ok(text) => text,
@@ -60,10 +70,17 @@ impl Sources {
         };
         let to = match () {
             () if name.ends_with("_test.rego") => &mut self.tests,
-            () if name.ends_with(".yaml") || name.ends_with(".yml") => &mut self.cases,
+            () if is_cases => &mut self.cases,
             () => &mut self.modules,
         };
         to.insert(name, text);
         Ok(())
     }
+}
+
+/// A file that is not even read.
+fn too_large(file: String, size: u64, limit: u64) -> Finding {
+    let message = format!("the file has {size} bytes and at most {limit} are taken");
+    let help = "split it by concern, or bring data in as claims, labels or arguments".to_owned();
+    Finding { file, line: 1, column: 1, message, help, source: String::new() }
 }
