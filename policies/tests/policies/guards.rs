@@ -176,6 +176,7 @@ fn a_module_sees_neither_the_decision_nor_other_data() {
     }
     refused("import data.cotter.modules", "3:1:", "cannot be used here");
     refused("import data as d", "3:1:", "cannot be used here");
+    refused("import input\n\nx := input", "3:1:", "hides another `input`");
 }
 
 #[test]
@@ -184,7 +185,10 @@ fn a_variable_hides_nothing() {
     refused("import data.cotter.effects\n\nf(effects) := effects", "5:3:", "hides");
     refused("x := 1\n\ny if { some x in [1]; x == 1 }", "5:13:", "hides");
     refused("x := 1\n\ny if { [a, x] := [1, 2]; a == x }", "", "hides");
-    refused("import data.cotter.scopes as input", "3:1:", "hide `input`");
+    refused("import data.cotter.scopes as input", "3:1:", "hides another `input`");
+    refused("import data.cotter.scopes as p\n\np := p", "3:1:", "hides another `p`");
+    refused("import data.cotter.scopes\nimport data.cotter.tenants as scopes", "4:1:", "hides another `scopes`");
+    passes("import rego.v1\nimport data.cotter.scopes as s\n\nx if s.stated");
 }
 
 #[test]

@@ -141,3 +141,13 @@ fn a_refused_module_is_named_and_nothing_is_prepared() {
     assert!(matches!(error, PolicyError::Refused(_)));
     assert!(error.to_string().contains("support-policy/main.rego:3:1: `deny` has to be a set of reasons"), "{error}");
 }
+
+#[test]
+fn a_module_that_takes_the_input_whole_sees_the_same_in_a_list() {
+    let text = "package cotter.user.m\n\ndeny contains \"many\" if count(object.keys(input)) != size\n\nsize := 9 if not input.args\n\nsize := 10 if input.args\n";
+    let policy = policy(&[("m", text)]);
+    assert!(!policy.is_cacheable());
+    assert!(visible(&policy, EVERYTHING).values().all(Verdict::is_allowed), "{:?}", visible(&policy, EVERYTHING));
+    let (principal, tag) = (user(EVERYTHING), tool("case_tag"));
+    assert!(policy.decide(&ask(&principal, &tag)).is_allowed());
+}
