@@ -17,6 +17,7 @@ pub(crate) mod world;
 use std::{path::PathBuf, sync::Arc, time::Duration};
 
 use clap::Args;
+use cotter_compiler::{gate::Gate, guard::Guard};
 use cotter_core::{
     report::Report,
     snapshot::{ClaimNames, TrustedIssuer},
@@ -25,6 +26,7 @@ use jiff::Timestamp;
 use tokio::{sync::mpsc, time::MissedTickBehavior};
 
 use crate::{
+    CHECK_WORD,
     failure::{Doing as _, Failure, Outcome},
     issuer::DevIssuer,
     state::State,
@@ -83,8 +85,9 @@ async fn serve(options: &Options) -> Outcome {
         claims: ClaimNames::default(),
         service_accounts: None,
     };
-    let mut house =
-        House::new(options.folder.display().to_string(), state.clone(), Arc::clone(&board), issuer, reports, audit);
+    let gate = Gate::new(Guard::new(CHECK_WORD).doing("find this program")?);
+    let given = options.folder.display().to_string();
+    let mut house = House::new(given, gate, state.clone(), Arc::clone(&board), issuer, reports, audit);
     let mut files = watch::folder(state.folder())?;
     house.reload(Timestamp::now()).await?;
     tokio::spawn(socket::serve(listener, board));

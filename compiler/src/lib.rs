@@ -6,6 +6,7 @@ mod chain;
 mod compile;
 pub mod delegation;
 mod delegations;
+pub mod gate;
 mod keys;
 mod local;
 mod notice;
@@ -20,6 +21,8 @@ pub mod world;
 
 pub use build::service_account_name;
 pub use compile::compile;
+/// The child that checks policy modules, for the programs that start it.
+pub use cotter_policies::guard;
 pub use delegations::Delegations;
 pub use plan::{Children, Evidence, Notice, Observed, Plan, Process, SecretFile};
 pub use verdict::{

@@ -150,7 +150,7 @@ fn malformed(why: String) -> Unresolved {
 }
 
 /// The ending of the keys that are policy modules.
-const REGO: &str = ".rego";
+pub(crate) const REGO: &str = ".rego";
 
 /// The policy modules of a server, each named by its ConfigMap and key.
 pub(crate) fn modules(server: &Server, resolved: &BTreeMap<String, Resolved<Data>>) -> Modules {

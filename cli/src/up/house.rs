@@ -4,6 +4,7 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use cotter_compiler::{
     compile,
+    gate::Gate,
     plan::{Evidence, Notice, Plan},
 };
 use cotter_core::{
@@ -38,6 +39,7 @@ pub(crate) type Place = (String, String);
 /// Everything that runs for one folder.
 pub(crate) struct House {
     given: String,
+    gate: Gate,
     state: State,
     board: Arc<Board>,
     issuer: TrustedIssuer,
@@ -56,6 +58,7 @@ impl House {
     /// An empty one.
     pub(crate) fn new(
         given: String,
+        gate: Gate,
         state: State,
         board: Arc<Board>,
         issuer: TrustedIssuer,
@@ -64,6 +67,7 @@ impl House {
     ) -> Self {
         Self {
             given,
+            gate,
             state,
             board,
             issuer,
@@ -157,7 +161,9 @@ impl House {
         let others = others.map(|((_, name), evidence)| (name.clone(), evidence.clone())).collect();
         let reports = self.runners.get(place).and_then(|runner| runner.report.clone()).into_iter().collect();
         let port = self.state.port(&format!("{}/{}", place.0, place.1))?;
-        Ok(compile(&surroundings.world(server, port, reports, others, now)))
+        let mut world = surroundings.world(server, port, reports, others, now);
+        self.gate.pass(&mut world);
+        Ok(compile(&world))
     }
 
     fn take_over(&mut self, place: &Place, plan: &Plan) {

@@ -1,0 +1,99 @@
+//! The policy modules of a world, checked in a process of their own before [`crate::compile`] lets a parser see them.
+//!
+//! A shell calls this before it compiles; `compile` itself starts nothing. What does not pass is taken out of the world and stands there
+//! as malformed, so that the condition says why and the previous revision stays in force.
+
+use std::{
+    collections::{BTreeMap, VecDeque},
+    sync::{Mutex, MutexGuard, PoisonError},
+};
+
+use cotter_core::snapshot::Digest;
+use cotter_policies::{
+    check::Findings,
+    guard::{Guard, GuardError},
+};
+
+use crate::{
+    snapshot::REGO,
+    world::{Unresolved, World},
+};
+
+/// Verdicts that are remembered: policies change seldom, and a pass comes with every report.
+const REMEMBERED: usize = 1024;
+
+/// Where policy modules are checked before they are used.
+#[derive(Debug)]
+pub struct Gate {
+    guard: Guard,
+    known: Mutex<VecDeque<(Digest, Option<Findings>)>>,
+}
+
+impl Gate {
+    /// A gate that checks with this guard.
+    #[must_use]
+    pub fn new(guard: Guard) -> Self {
+        Self { guard, known: Mutex::default() }
+    }
+
+    /// Checks the modules of the world's server. Takes as long as the check; call it where that may be.
+    pub fn pass(&self, world: &mut World) {
+        let modules = modules(world);
+        if modules.is_empty() {
+            return;
+        }
+        match self.verdict(&modules) {
+            Ok(None) => {}
+            Ok(Some(findings)) => refuse(world, &findings),
+            Err(error) => {
+                for policy in world.policies.values_mut().filter(|policy| policy.is_ok()) {
+                    *policy = Err(Unresolved::Unreachable(error.to_string()));
+                }
+            }
+        }
+    }
+
+    fn verdict(&self, modules: &BTreeMap<String, String>) -> Result<Option<Findings>, GuardError> {
+        let mut text = Vec::new();
+        for (name, module) in modules {
+            text.extend_from_slice(Digest::of(name.as_bytes()).as_bytes());
+            text.extend_from_slice(Digest::of(module.as_bytes()).as_bytes());
+        }
+        let digest = Digest::of(&text);
+        if let Some((_, verdict)) = self.known().iter().find(|(known, _)| *known == digest) {
+            return Ok(verdict.clone());
+        }
+        let verdict = self.guard.check(modules)?.err();
+        let mut known = self.known();
+        if known.len() >= REMEMBERED {
+            known.pop_front();
+        }
+        known.push_back((digest, verdict.clone()));
+        Ok(verdict)
+    }
+
+    fn known(&self) -> MutexGuard<'_, VecDeque<(Digest, Option<Findings>)>> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The modules by the names that they have in a snapshot.
+fn modules(world: &World) -> BTreeMap<String, String> {
+    let read = world.policies.iter().filter_map(|(name, data)| data.as_ref().ok().map(|data| (name, data)));
+    let rego = read.flat_map(|(name, data)| {
+        let keys = data.iter().filter(|(key, _)| key.ends_with(REGO));
+        keys.map(move |(key, text)| (format!("{name}/{key}"), text.clone()))
+    });
+    rego.collect()
+}
+
+/// Puts the findings in the place of the ConfigMaps that they are about.
+fn refuse(world: &mut World, findings: &Findings) {
+    for (name, policy) in &mut world.policies {
+        let own = findings.0.iter().filter(|finding| finding.file.split('/').next() == Some(name.as_str()));
+        let own: Vec<String> = own.map(ToString::to_string).collect();
+        if !own.is_empty() {
+            *policy = Err(Unresolved::Malformed(own.join("\n")));
+        }
+    }
+}
