@@ -31,6 +31,7 @@ use crate::{
     key::ServerKey,
     metrics::Metrics,
     stores::Stores,
+    trouble::{is_namespace_terminating, words},
 };
 
 /// The field manager, for everything that the operator writes.
@@ -50,7 +51,7 @@ pub enum ApplyError {
         name: String,
     },
     /// The API server refused.
-    #[error("failed to {verb} {kind} {name}: {source}")]
+    #[error("failed to {verb} {kind} {name}: {}", words(source))]
     Api {
         /// What was tried.
         verb: &'static str,
@@ -71,6 +72,12 @@ impl ApplyError {
     #[must_use]
     pub const fn is_transient(&self) -> bool {
         !matches!(self, Self::Taken { .. })
+    }
+
+    /// Whether the namespace is going away, and the server with it.
+    #[must_use]
+    pub fn is_farewell(&self) -> bool {
+        matches!(self, Self::Api { source, .. } if is_namespace_terminating(source))
     }
 }
 

@@ -15,7 +15,7 @@ use k8s_openapi::api::authentication::v1::{TokenReview, TokenReviewSpec, TokenRe
 use kube::{Api, Client, api::PostParams};
 use tokio::sync::Semaphore;
 
-use crate::key::ServerKey;
+use crate::{key::ServerKey, trouble::words};
 
 /// What tokens for the stream have to be minted for. No other audience opens it, least of all the API server's.
 pub use cotter_compiler::build::OPERATOR_AUDIENCE as AUDIENCE;
@@ -154,11 +154,12 @@ impl Authenticator {
     }
 
     async fn review(&self, token: &str) -> Answer {
-        let unavailable = |error: &dyn std::fmt::Display| AuthError::Unavailable(error.to_string());
-        let _slot = self.slots.acquire().await.map_err(|error| unavailable(&error))?;
+        let unavailable = |why: String| AuthError::Unavailable(why);
+        let _slot = self.slots.acquire().await.map_err(|error| unavailable(error.to_string()))?;
         let spec = TokenReviewSpec { token: token.to_owned(), audiences: Some(vec![AUDIENCE.to_owned()]) };
         let review = TokenReview { spec, ..TokenReview::default() };
-        let review = self.reviews.create(&PostParams::default(), &review).await.map_err(|error| unavailable(&error))?;
+        let review =
+            self.reviews.create(&PostParams::default(), &review).await.map_err(|error| unavailable(words(&error)))?;
         identity(&review.status.unwrap_or_default())
     }
 

@@ -6,6 +6,8 @@ use kube::{
     runtime::events::{Event, EventType, Recorder, Reporter},
 };
 
+use crate::trouble::words;
+
 /// Events of the operator.
 #[derive(Clone)]
 pub struct Events {
@@ -30,7 +32,7 @@ impl Events {
             secondary: None,
         };
         if let Err(error) = self.recorder.publish(&event, about).await {
-            tracing::warn!(reason, %error, "failed to publish an Event");
+            tracing::warn!(reason, error = words(&error), "failed to publish an Event");
         }
     }
 }

@@ -19,7 +19,10 @@ use hyper_util::{
 use kube::Client;
 use serde_json::Value;
 
-use crate::following::{Follow, Slot};
+use crate::{
+    following::{Follow, Slot},
+    trouble::words,
+};
 
 /// A key set of 100 RSA keys is 40 KiB.
 const MAX_BYTES: usize = 256 * 1024;
@@ -164,7 +167,7 @@ impl Fetcher {
         let failed = |why: String| KeysError::Fetch { url: path.to_owned(), why };
         let request = Request::get(path).body(Vec::new()).map_err(|error| failed(error.to_string()))?;
         let answer = tokio::time::timeout(TIME, self.cluster.request_text(request)).await;
-        answer.map_err(|_| failed("no answer in time".to_owned()))?.map_err(|error| failed(error.to_string()))
+        answer.map_err(|_| failed("no answer in time".to_owned()))?.map_err(|error| failed(words(&error)))
     }
 
     async fn get(&self, url: &str) -> Result<Bytes, KeysError> {

@@ -43,6 +43,7 @@ pub mod status;
 pub mod stores;
 pub mod stream;
 pub mod tls;
+pub mod trouble;
 pub mod unreadable;
 pub mod verdict;
 pub mod watch;

@@ -16,7 +16,11 @@ fn main() -> anyhow::Result<()> {
     let settings = Settings::parse();
     log(&settings)?;
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().thread_stack_size(STACK).build();
-    runtime.context("failed to start the runtime")?.block_on(run(settings))
+    let runtime = runtime.context("failed to start the runtime")?;
+    let ended = runtime.block_on(run(settings));
+    // What still runs on blocking threads has nothing to finish: everything that matters was drained.
+    runtime.shutdown_background();
+    ended
 }
 
 async fn run(settings: Settings) -> anyhow::Result<()> {

@@ -12,7 +12,10 @@ use kube::{
 };
 use serde::de::DeserializeOwned;
 
-use crate::following::{Follow, Slot};
+use crate::{
+    following::{Follow, Slot},
+    trouble::watch_words,
+};
 
 /// What kind of object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -70,7 +73,8 @@ impl Objects {
                 }
                 Ok(None) => return,
                 Err(error) => {
-                    tracing::warn!(kind = ?source.kind, namespace = source.namespace, name = source.name, %error, "watch failed");
+                    let error = watch_words(&error);
+                    tracing::warn!(kind = ?source.kind, namespace = source.namespace, name = source.name, error, "watch failed");
                     let why = format!("{:?} {} cannot be read: {error}", source.kind, source.name);
                     slot.fail(Unresolved::Unreachable(why));
                 }

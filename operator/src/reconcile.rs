@@ -87,6 +87,9 @@ async fn apply(operator: &Operator, key: &ServerKey, world: &World, plan: &Plan)
     let Some(children) = &plan.children else { return Ok(()) };
     let uid = world.server.uid().unwrap_or_default();
     let applied = operator.applier.apply(key, &uid, children, &operator.stores).await;
+    if applied.as_ref().is_err_and(ApplyError::is_farewell) {
+        return Ok(());
+    }
     if let Err(error) = &applied {
         tracing::warn!(server = %key, %error, "child not applied");
         let reason = if error.is_transient() { "ApplyFailed" } else { "NameTaken" };

@@ -18,7 +18,7 @@ use kube::{
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::{Value, json};
 
-use crate::{apply::MANAGER, key::ServerKey, metrics::Metrics};
+use crate::{apply::MANAGER, key::ServerKey, metrics::Metrics, trouble::words};
 
 /// How often a status is written because of a clock alone.
 pub const CLOCK_PACE: Duration = Duration::from_secs(300);
@@ -27,7 +27,7 @@ pub const USES_PACE: Duration = Duration::from_secs(30);
 
 /// Why a status was not written.
 #[derive(Debug, thiserror::Error)]
-#[error("failed to write the status of {kind} {key}: {source}")]
+#[error("failed to write the status of {kind} {key}: {}", words(source))]
 pub struct StatusError {
     kind: String,
     key: ServerKey,

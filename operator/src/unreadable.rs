@@ -14,7 +14,7 @@ use kube::{
 use serde_json::{Value, json};
 use tokio::sync::{mpsc, watch};
 
-use crate::{apply::MANAGER, events::Events, key::ServerKey, metrics::Metrics, queue::Queue};
+use crate::{apply::MANAGER, events::Events, key::ServerKey, metrics::Metrics, queue::Queue, trouble::words};
 
 /// The reason in the condition and the Event.
 const REASON: &str = "Unreadable";
@@ -121,7 +121,7 @@ async fn complain(client: &Client, events: &Events, complaint: &Complaint, error
     let api = Api::<DynamicObject>::namespaced_with(client.clone(), &key.namespace, &complaint.resource);
     let params = PatchParams::apply(MANAGER).force();
     if let Err(error) = api.patch_status(&key.name, &params, &Patch::Apply(status(complaint, &message))).await {
-        tracing::warn!(kind = complaint.resource.kind, %key, %error, "failed to say so in its status");
+        tracing::warn!(kind = complaint.resource.kind, %key, error = words(&error), "failed to say so in its status");
     }
     if complaint.resource.kind != "ToolPin" {
         return None;
@@ -129,7 +129,7 @@ async fn complain(client: &Client, events: &Events, complaint: &Complaint, error
     let pin = api
         .get(&key.name)
         .await
-        .inspect_err(|error| tracing::warn!(%key, %error, "failed to read the pin raw"))
+        .inspect_err(|error| tracing::warn!(%key, error = words(error), "failed to read the pin raw"))
         .ok()?;
     let server = pin.data.pointer("/spec/serverRef/name").and_then(Value::as_str)?;
     Some(ServerKey::new(key.namespace, server))

@@ -18,6 +18,8 @@ use kube::{
 };
 use serde::de::DeserializeOwned;
 
+use crate::trouble::watch_words;
+
 /// What a watch does with what it sees.
 pub trait Watched<K>: Send + 'static {
     /// An object was added or changed; `before` is what the store had.
@@ -43,7 +45,10 @@ where
         match events.try_next().await {
             Ok(Some(event)) => reader.take(event),
             Ok(None) => return,
-            Err(error) => tracing::warn!(kind = %K::kind(&()), %error, "watch failed, it is tried again"),
+            Err(error) => {
+                let error = watch_words(&error);
+                tracing::warn!(kind = %K::kind(&()), error, "watch failed, it is tried again");
+            }
         }
     }
 }
