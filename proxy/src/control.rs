@@ -86,7 +86,8 @@ pub fn start(
     let client = Arc::new(Client::new(operator)?);
     let opened = Arc::new(Notify::new());
     let mut tasks = JoinSet::new();
-    let down = down::Down { client: Arc::clone(&client), snapshots, contact: contact.clone(), opened: Arc::clone(&opened) };
+    let down =
+        down::Down { client: Arc::clone(&client), snapshots, contact: contact.clone(), opened: Arc::clone(&opened) };
     let up = up::Up { client, reports, contact, opened };
     let (ended, ends) = (end.clone(), end.clone());
     tasks.spawn(async move { ended.run_until_cancelled(down.run()).await.unwrap_or_default() });

@@ -65,9 +65,9 @@ pub struct Params<'a> {
     /// The revision that `initialize` asks for.
     #[serde(borrow, default, deserialize_with = "present")]
     pub protocol_version: Option<&'a RawValue>,
-    /// What a client says that it can do.
-    #[serde(borrow, default, deserialize_with = "present")]
-    pub capabilities: Option<&'a RawValue>,
+    /// What `_meta` states, where it is an object.
+    #[serde(skip)]
+    pub stated: Meta<'a>,
 }
 
 /// What a modern request states in `_meta`.
@@ -98,7 +98,7 @@ struct Wire<'a> {
 }
 
 /// A member that is there keeps its text, also where that text is `null`.
-fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<&'de RawValue>, D::Error> {
+pub(crate) fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<&'de RawValue>, D::Error> {
     <&RawValue>::deserialize(deserializer).map(Some)
 }
 
@@ -136,7 +136,9 @@ pub fn read(body: &[u8]) -> Result<Message<'_>, Refusal> {
     match wire {
         Wire { method: Some(method), id, params, result: None, error: None, .. } => {
             let method = text(method).ok_or_else(|| invalid("method has to be a string"))?;
-            let params = params.unwrap_or_default();
+            let mut params = params.unwrap_or_default();
+            let stated = params.meta.filter(|meta| is_object(meta)).map(|meta| serde_json::from_str(meta.get()));
+            params.stated = stated.and_then(Result::ok).unwrap_or_default();
             match id {
                 None => Ok(Message::Notification { method, params }),
                 Some(id) if is_id(id.get()) => Ok(Message::Request { id: id.get(), method, params }),
@@ -167,14 +169,6 @@ pub fn text(raw: &RawValue) -> Option<Cow<'_, str>> {
 #[must_use]
 pub fn is_object(raw: &RawValue) -> bool {
     raw.get().starts_with('{')
-}
-
-impl<'a> Params<'a> {
-    /// What `_meta` states, where there is one and it is an object.
-    #[must_use]
-    pub fn stated(&self) -> Option<Meta<'a>> {
-        self.meta.filter(|meta| is_object(meta)).and_then(|meta| serde_json::from_str(meta.get()).ok())
-    }
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ use jiff::Timestamp;
 
 use crate::{
     audit::Trail,
-    hygiene,
+    hygiene, metadata,
     respond::{self, Asked, Refusal, Reply, With},
     state::{Caller, Enforced, Shared, Standing},
 };
@@ -30,8 +30,8 @@ pub struct Exchange {
     pub caller: Arc<Caller>,
     /// The headers.
     pub headers: HeaderMap,
-    /// The URL of the metadata.
-    pub metadata: String,
+    /// The Host that the client meant.
+    pub host: String,
 }
 
 impl Exchange {
@@ -39,12 +39,13 @@ impl Exchange {
     #[must_use]
     pub fn refuse(&self, refusal: &Refusal, id: Option<&str>, era: Option<Era>, trail: &mut Trail) -> Reply {
         trail.refuses(refusal);
+        let access = &self.enforced.snapshot().access;
         let asked = Asked {
             id,
             era,
             snapshot: Some(self.enforced.digest()),
-            metadata: Some(self.metadata.clone()),
-            advertised: &self.enforced.snapshot().access.advertised_scopes,
+            metadata: Some(metadata::url(access, &self.host)),
+            advertised: &access.advertised_scopes,
         };
         respond::refuse(refusal, &asked)
     }
@@ -57,9 +58,7 @@ impl Exchange {
         match hygiene::single(&self.headers, name) {
             None => Ok(None),
             Some(Some(value)) => Ok(Some(value)),
-            Some(None) => {
-                Err(Refusal::because(DenyReason::HeaderMismatch, format!("{name} is repeated or not ASCII")))
-            }
+            Some(None) => Err(Refusal::because(DenyReason::HeaderMismatch, format!("{name} is repeated or not ASCII"))),
         }
     }
 

@@ -1,6 +1,6 @@
 //! One request, in the order of the checks. Each step either hands on or refuses; a refusal becomes an answer in one place.
 
-use std::{sync::Arc, time::Duration};
+use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 use cotter_core::{decision::Era, name::Tenant, reason::DenyReason, snapshot::Access};
 use http::{HeaderMap, HeaderValue, Request, StatusCode, header, request::Parts};
@@ -88,6 +88,9 @@ fn before_body(
     let route = hygiene::route(&parts.method, &parts.uri, public_url)?;
     let enforced = enforced.ok_or_else(|| Refusal::because(DenyReason::NotReady, "no snapshot yet"))?;
     let (snapshot, access) = (enforced.snapshot(), &enforced.snapshot().access);
+    if route == Route::EndSession && !has_sessions(&parts.headers, &snapshot.protocol.revisions) {
+        return Err(Refusal::new(DenyReason::MethodNotAllowed).with(With::Allow("POST, OPTIONS")).into());
+    }
     let host = hygiene::host(&parts, access)?;
     let origin = hygiene::origin(&parts.headers, access)?;
     hygiene::head(&parts.headers)?;
@@ -97,16 +100,22 @@ fn before_body(
         Route::Message => hygiene::content(&parts.headers, snapshot.limits.request_bytes)?,
         Route::EndSession => {}
     }
-    let metadata = metadata::url(access, host);
     let caller = bearer(&parts.headers)
         .and_then(|token| enforced.tokens.caller(token, snapshot, &enforced.policy, &shared.buckets, trail.now))
-        .map_err(|refusal| Refused { refusal, metadata: Some(metadata.clone()) })?;
+        .map_err(|refusal| Refused { refusal, metadata: Some(metadata::url(access, host)) })?;
     trail.principal = Some(Arc::clone(&caller.principal));
     admit(access, caller.principal.tenant.as_ref())?;
     shared.check_fresh(snapshot)?;
-    let enforced = Arc::clone(enforced);
-    let exchange = Box::new(Exchange { shared, enforced, caller, headers: parts.headers, metadata });
+    let (enforced, host) = (Arc::clone(enforced), host.to_owned());
+    let exchange = Box::new(Exchange { shared, enforced, caller, headers: parts.headers, host });
     Ok(if route == Route::Message { Wanted::Message(exchange) } else { Wanted::EndSession(exchange) })
+}
+
+/// Whether there can be a session to end: not in the modern era.
+fn has_sessions(headers: &HeaderMap, revisions: &BTreeSet<String>) -> bool {
+    let stated = hygiene::single(headers, &VERSION).flatten();
+    let is_modern = stated.is_some_and(|stated| revision::era(stated) == Some(Era::Modern));
+    !is_modern && revision::LEGACY.iter().any(|legacy| revisions.contains(*legacy))
 }
 
 fn allowed_origin(headers: &HeaderMap, access: &Access) -> Option<HeaderValue> {
@@ -193,7 +202,7 @@ fn era(headers: &HeaderMap, message: &Message<'_>) -> Era {
         Message::Request { method, params, .. } | Message::Notification { method, params } => (&**method, Some(params)),
         Message::Response => ("", None),
     };
-    if params.and_then(envelope::Params::stated).is_some_and(|meta| meta.version.is_some()) {
+    if params.is_some_and(|params| params.stated.version.is_some()) {
         return Era::Modern;
     }
     let stated = hygiene::single(headers, &VERSION).flatten();

@@ -83,12 +83,13 @@ pub fn host<'a>(parts: &'a Parts, access: &Access) -> Result<&'a str, Refusal> {
     }
     let authority: Authority = host.parse().map_err(|_| refuse("not a host"))?;
     let plain = authority.as_str().eq_ignore_ascii_case(host) && !host.contains('@');
-    let listed = |allowed: &String| {
-        allowed.eq_ignore_ascii_case(host) || allowed.eq_ignore_ascii_case(authority.host())
+    let listed =
+        |allowed: &String| allowed.eq_ignore_ascii_case(host) || allowed.eq_ignore_ascii_case(authority.host());
+    let is_public = || {
+        let public = access.public_url.as_deref().and_then(|url| url.parse::<Uri>().ok());
+        public.as_ref().and_then(Uri::host).is_some_and(|own| own.eq_ignore_ascii_case(authority.host()))
     };
-    let public = access.public_url.as_deref().and_then(|url| url.parse::<Uri>().ok());
-    let is_public = public.as_ref().and_then(Uri::host).is_some_and(|own| own.eq_ignore_ascii_case(authority.host()));
-    if plain && (is_loopback(authority.host()) || is_public || access.hosts.iter().any(listed)) {
+    if plain && (is_loopback(authority.host()) || access.hosts.iter().any(listed) || is_public()) {
         return Ok(host);
     }
     Err(refuse("not in access.hosts"))

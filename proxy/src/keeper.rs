@@ -110,7 +110,8 @@ impl Keeper {
             self.shared.enforced.store(Some(Arc::clone(&enforced.0)));
         }
         let (enforced, definitions) = enforced.unzip();
-        let report = report::make(&self.shared, &self.name, enforced.as_deref(), definitions.as_deref(), rejected.cloned());
+        let report =
+            report::make(&self.shared, &self.name, enforced.as_deref(), definitions.as_deref(), rejected.cloned());
         self.reports.send_replace(Some(Arc::new(report)));
     }
 }

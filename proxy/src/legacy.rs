@@ -16,6 +16,9 @@ use crate::{
     tools::{self, Outcome},
 };
 
+/// The revision of a request that states none (2025-06-18, transports, protocol version header).
+const UNSTATED: &str = "2025-03-26";
+
 /// What a message is answered with.
 #[derive(Debug)]
 pub enum Answer {
@@ -70,7 +73,7 @@ pub async fn serve(exchange: &Exchange, message: &Message<'_>, trail: &mut Trail
             let tools = tools::list(exchange, Era::Legacy, params, trail)?;
             Ok(Answer::Response(Outcome::Result(format!("{{\"tools\":{tools}}}").into())))
         }
-        "tools/call" => tools::call(exchange, Era::Legacy, params, &session.slot, trail).await.map(Answer::Response),
+        "tools/call" => tools::call(exchange, Era::Legacy, params, Some(&session.slot), trail).await.map(Answer::Response),
         _ => Err(Refusal::new(DenyReason::MethodNotFound)),
     }
 }
@@ -98,6 +101,11 @@ fn check_revision(exchange: &Exchange) -> Result<(), Refusal> {
 }
 
 fn session_id(exchange: &Exchange) -> Result<&str, Refusal> {
+    let revisions = &exchange.enforced.snapshot().protocol.revisions;
+    if !revision::LEGACY.iter().any(|legacy| revisions.contains(*legacy)) {
+        // A client that knows both eras has to learn which one is spoken here, not that it lacks a session.
+        return Err(exchange.unsupported(UNSTATED));
+    }
     exchange.header(&SESSION)?.ok_or_else(|| Refusal::new(DenyReason::SessionRequired))
 }
 
@@ -112,7 +120,8 @@ fn session(exchange: &Exchange) -> Result<Arc<Session>, Refusal> {
 
 fn initialize(exchange: &Exchange, params: &Params<'_>) -> Result<Answer, Refusal> {
     let wanted = params.protocol_version.and_then(envelope::text);
-    let wanted = wanted.ok_or_else(|| Refusal::because(DenyReason::InvalidParams, "protocolVersion has to be a string"))?;
+    let wanted =
+        wanted.ok_or_else(|| Refusal::because(DenyReason::InvalidParams, "protocolVersion has to be a string"))?;
     let snapshot = exchange.enforced.snapshot();
     let agreed = revision::negotiate(&wanted, &snapshot.protocol.revisions);
     let agreed = agreed.ok_or_else(|| exchange.unsupported(&wanted))?;
@@ -122,8 +131,8 @@ fn initialize(exchange: &Exchange, params: &Params<'_>) -> Result<Answer, Refusa
         server_info: ServerInfo::of(&exchange.enforced),
         instructions: exchange.enforced.instructions.as_deref(),
     };
-    let result = serde_json::to_vec(&initialized)
-        .map_err(|error| Refusal::because(DenyReason::Internal, error.to_string()))?;
+    let result =
+        serde_json::to_vec(&initialized).map_err(|error| Refusal::because(DenyReason::Internal, error.to_string()))?;
     let session = exchange.shared.sessions.open(&exchange.caller.owner, agreed, snapshot.limits.sessions)?;
     Ok(Answer::Opened { result, session })
 }

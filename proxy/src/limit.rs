@@ -80,7 +80,8 @@ impl Buckets {
         }
         if principals.len() >= PRINCIPALS {
             let now = self.now();
-            principals.retain(|_, bucket| Arc::strong_count(bucket) > 1 || bucket.full_at.load(Ordering::Relaxed) > now);
+            principals
+                .retain(|_, bucket| Arc::strong_count(bucket) > 1 || bucket.full_at.load(Ordering::Relaxed) > now);
         }
         if principals.len() >= PRINCIPALS {
             return Arc::clone(&self.newcomers);

@@ -6,6 +6,7 @@ use http::Request;
 use hyper::{body::Incoming, server::conn::http1, service::service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::{
+    io::AsyncWriteExt as _,
     net::{TcpListener, TcpStream},
     sync::Semaphore,
     task::JoinSet,
@@ -23,6 +24,9 @@ const HEAD: Duration = Duration::from_secs(10);
 /// Beyond these the connection is cut; from 32 KiB and 100 headers on there is an answer that says so.
 const HEAD_BYTES: usize = 64 * 1024;
 const HEADERS: usize = 160;
+
+/// What a head that does not end is answered with.
+const TIMED_OUT: &[u8] = b"HTTP/1.1 408 Request Timeout\r\nconnection: close\r\ncontent-length: 0\r\n\r\n";
 
 /// How long requests in flight may take to end at shutdown.
 const DRAIN: Duration = Duration::from_secs(10);
@@ -55,7 +59,10 @@ where
     let _ = tokio::time::timeout(DRAIN, async { while open.join_next().await.is_some() {} }).await;
 }
 
-async fn accept(listener: &TcpListener, room: &Arc<Semaphore>) -> Option<(TcpStream, tokio::sync::OwnedSemaphorePermit)> {
+async fn accept(
+    listener: &TcpListener,
+    room: &Arc<Semaphore>,
+) -> Option<(TcpStream, tokio::sync::OwnedSemaphorePermit)> {
     let place = Arc::clone(room).acquire_owned().await.ok()?;
     match listener.accept().await {
         Ok((stream, _)) => {
@@ -80,17 +87,25 @@ where
         let answer = handle(request);
         async move { Ok::<_, Infallible>(answer.await) }
     });
-    let serving = http1::Builder::new()
+    let mut serving = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(HEAD)
         .max_header_size(HEAD_BYTES)
         .max_headers(HEADERS)
         .serve_connection(TokioIo::new(stream), service);
-    let mut serving = std::pin::pin!(serving);
-    tokio::select! {
-        // A client that breaks the connection or the protocol concerns nobody else.
-        _ = serving.as_mut() => return,
-        () = end.cancelled() => serving.as_mut().graceful_shutdown(),
+    let ended = tokio::select! {
+        ended = &mut serving => ended,
+        () = end.cancelled() => {
+            Pin::new(&mut serving).graceful_shutdown();
+            (&mut serving).await
+        }
+    };
+    // A client that breaks the connection or the protocol concerns nobody else. One that began a head and did not end it is told;
+    // a connection that was only idle is closed without a word.
+    if ended.is_err_and(|error| error.is_timeout()) {
+        let parts = serving.into_parts();
+        if !parts.read_buf.is_empty() {
+            let _ = parts.io.into_inner().write_all(TIMED_OUT).await;
+        }
     }
-    let _ = serving.await;
 }

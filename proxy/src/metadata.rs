@@ -40,7 +40,9 @@ pub fn document(access: &Access, host: &str) -> Reply {
     let issuers = access.issuers.iter().map(|issuer| issuer.issuer.as_str());
     let document = Document {
         resource: &resource(access, host),
-        authorization_servers: issuers.filter(|url| url.starts_with("https://") || url.starts_with("http://")).collect(),
+        authorization_servers: issuers
+            .filter(|url| url.starts_with("https://") || url.starts_with("http://"))
+            .collect(),
         scopes_supported: access.advertised_scopes.iter().map(Scope::as_str).collect(),
         bearer_methods_supported: ["header"],
     };

@@ -14,8 +14,7 @@ use crate::state::Shared;
 const METHODS: [&str; 6] = ["initialize", "ping", "server/discover", "tools/list", "tools/call", "other"];
 
 /// Upper ends of the latency classes, in microseconds.
-const CLASSES: [u64; 12] =
-    [50, 100, 250, 500, 1_000, 2_500, 5_000, 10_000, 50_000, 250_000, 1_000_000, 10_000_000];
+const CLASSES: [u64; 12] = [50, 100, 250, 500, 1_000, 2_500, 5_000, 10_000, 50_000, 250_000, 1_000_000, 10_000_000];
 
 /// What is counted.
 #[derive(Debug)]
@@ -43,7 +42,9 @@ impl Metrics {
     /// Counts one decision.
     pub fn decided(&self, method: Option<&str>, refused: Option<DenyReason>, took: Duration) {
         let place = match refused {
-            Some(reason) => DenyReason::ALL.iter().position(|other| *other == reason).and_then(|at| self.refused.get(at)),
+            Some(reason) => {
+                DenyReason::ALL.iter().position(|other| *other == reason).and_then(|at| self.refused.get(at))
+            }
             None => {
                 let known = METHODS.iter().position(|known| Some(*known) == method).unwrap_or(METHODS.len() - 1);
                 self.allowed.get(known)
@@ -70,11 +71,19 @@ impl Metrics {
             let _ = writeln!(page, "# HELP cotter_{name} {help}\n# TYPE cotter_{name} gauge\ncotter_{name} {value}");
         };
         gauge("sessions", "Open legacy sessions.", shared.sessions.count().to_string());
-        gauge("conversations", "Principals of the modern era that hold a conversation.", shared.conversations.count().to_string());
+        gauge(
+            "conversations",
+            "Principals of the modern era that hold a conversation.",
+            shared.conversations.count().to_string(),
+        );
         gauge("in_flight", "Requests in flight.", shared.in_flight.count().to_string());
         gauge("audit_records_lost", "Audit records that the sink did not take.", shared.audit.lost().to_string());
         if let Some(contact) = &shared.contact {
-            gauge("operator_silence_seconds", "Time since the operator was heard.", contact.silence().as_secs_f64().to_string());
+            gauge(
+                "operator_silence_seconds",
+                "Time since the operator was heard.",
+                contact.silence().as_secs_f64().to_string(),
+            );
         }
         if let Some(enforced) = shared.enforced.load_full() {
             let verified = u8::from(matches!(enforced.knowledge, Knowledge::Verified));
@@ -83,9 +92,17 @@ impl Metrics {
             let callable = if enforced.catalogue().is_ok() { enforced.catalogue.callable().count() } else { 0 };
             gauge("tools_declared", "Declared tools.", enforced.snapshot().tools.len().to_string());
             gauge("tools_callable", "Declared tools that can be called.", callable.to_string());
-            gauge("tools_quarantined", "Declared tools that are offered and cannot be called.", (entries - callable.min(entries)).to_string());
+            gauge(
+                "tools_quarantined",
+                "Declared tools that are offered and cannot be called.",
+                (entries - callable.min(entries)).to_string(),
+            );
             gauge("tools_unlisted", "Offered tools that nobody declared.", enforced.catalogue.unlisted().to_string());
-            gauge("snapshot_generation", "Generation of the McpServer that the snapshot was made from.", enforced.snapshot().generation.to_string());
+            gauge(
+                "snapshot_generation",
+                "Generation of the McpServer that the snapshot was made from.",
+                enforced.snapshot().generation.to_string(),
+            );
         }
         page
     }

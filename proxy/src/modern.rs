@@ -74,11 +74,7 @@ pub async fn serve(exchange: &Exchange, message: &Message<'_>, trail: &mut Trail
             );
             Ok(Answer::Response(Outcome::Result(result.into())))
         }
-        "tools/call" => {
-            let limit = exchange.enforced.snapshot().limits.sessions;
-            let kept = exchange.shared.conversations.of(&exchange.caller.owner, limit)?;
-            tools::call(exchange, Era::Modern, params, &kept.slot, trail).await.map(Answer::Response)
-        }
+        "tools/call" => tools::call(exchange, Era::Modern, params, None, trail).await.map(Answer::Response),
         _ => Err(Refusal::new(DenyReason::MethodNotFound)),
     }
 }
@@ -86,7 +82,7 @@ pub async fn serve(exchange: &Exchange, message: &Message<'_>, trail: &mut Trail
 /// The revision that the body states, and what the client says that it can do.
 fn check_revision<'a>(exchange: &Exchange, params: &Params<'a>, whole: bool) -> Result<Cow<'a, str>, Refusal> {
     let invalid = |what: &str| Refusal::because(DenyReason::InvalidParams, format!("_meta has no {what}"));
-    let meta = params.stated().unwrap_or_default();
+    let meta = &params.stated;
     let stated = match meta.version.map(envelope::text) {
         Some(Some(stated)) => stated,
         None if !whole => return Ok(Cow::Borrowed("")),

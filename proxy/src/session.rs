@@ -72,12 +72,8 @@ impl Sessions {
     /// # Errors
     /// `TooManySessions` where `limit` are open and none is idle.
     pub fn open(&self, owner: &Arc<Owner>, revision: &'static str, limit: u32) -> Result<String, Refusal> {
-        let session = Session {
-            owner: Arc::clone(owner),
-            revision,
-            slot: Slot::default(),
-            used: AtomicU64::new(self.now()),
-        };
+        let session =
+            Session { owner: Arc::clone(owner), revision, slot: Slot::default(), used: AtomicU64::new(self.now()) };
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
         if open.len() >= usize::try_from(limit).unwrap_or(usize::MAX) {
             self.forget_idle(&mut open);

@@ -173,5 +173,9 @@ async fn bind(address: SocketAddr) -> Result<(TcpListener, SocketAddr), StartErr
 /// # Errors
 /// The system gives no threads.
 pub fn runtime(workers: usize) -> io::Result<Runtime> {
-    tokio::runtime::Builder::new_multi_thread().worker_threads(workers.max(1)).thread_stack_size(STACK).enable_all().build()
+    tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(workers.max(1))
+        .thread_stack_size(STACK)
+        .enable_all()
+        .build()
 }

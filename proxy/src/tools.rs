@@ -19,7 +19,7 @@ use crate::{
     envelope::{self, Params},
     exchange::Exchange,
     respond::{Refusal, With},
-    upstream::{Answer, Call, CallError},
+    upstream::{Answer, Call, CallError, Conversation},
 };
 
 /// Characters of a server's error message, and bytes of its error data, that are passed on.
@@ -59,7 +59,7 @@ pub fn list(exchange: &Exchange, era: Era, params: &Params<'_>, trail: &mut Trai
     Ok(tools)
 }
 
-/// Calls a tool, if the caller may.
+/// Calls a tool, if the caller may, in the conversation of its session or else in its own.
 ///
 /// # Errors
 /// Every reason from `InvalidParams` on.
@@ -67,7 +67,7 @@ pub async fn call(
     exchange: &Exchange,
     era: Era,
     params: &Params<'_>,
-    slot: &Slot,
+    session: Option<&Slot>,
     trail: &mut Trail,
 ) -> Result<Outcome, Refusal> {
     let tool = name(params)?;
@@ -87,19 +87,35 @@ pub async fn call(
         exchange.shared.uses.allowed(delegation, trail.now);
     }
     let limits = &exchange.enforced.snapshot().limits;
-    let smaller = |own: Option<u64>, asked: Option<u64>, general: u64| own.unwrap_or(general).min(asked.unwrap_or(u64::MAX));
+    let smaller =
+        |own: Option<u64>, asked: Option<u64>, general: u64| own.unwrap_or(general).min(asked.unwrap_or(u64::MAX));
     let meta = params.meta.and_then(passed_on);
     let call = Call {
         arguments,
         meta: meta.as_deref(),
-        deadline: Duration::from_millis(smaller(entry.rule.timeout_ms, permit.obligations().timeout_ms, limits.timeout_ms)),
+        deadline: Duration::from_millis(smaller(
+            entry.rule.timeout_ms,
+            permit.obligations().timeout_ms,
+            limits.timeout_ms,
+        )),
         result_bytes: smaller(entry.rule.result_bytes, permit.obligations().result_bytes, limits.result_bytes),
     };
-    let conversation = slot.converse(&exchange.enforced.server).await?;
+    let conversation = converse(exchange, session).await?;
     match conversation.call(&permit, call).await {
         Ok(Answer::Result(result)) => checked(result, era).map(Outcome::Result),
         Ok(Answer::Error(error)) => Ok(Outcome::Error(disowned(&error)?)),
         Err(error) => Err(failed(&error)),
+    }
+}
+
+async fn converse(exchange: &Exchange, session: Option<&Slot>) -> Result<Conversation, Refusal> {
+    let server = &exchange.enforced.server;
+    match session {
+        Some(slot) => slot.converse(server).await,
+        None => {
+            let limit = exchange.enforced.snapshot().limits.sessions;
+            exchange.shared.conversations.of(&exchange.caller.owner, limit)?.slot.converse(server).await
+        }
     }
 }
 
@@ -153,7 +169,7 @@ fn passed_on(meta: &RawValue) -> Option<Box<RawValue>> {
 fn checked(result: Bytes, era: Era) -> Result<Bytes, Refusal> {
     #[derive(Deserialize)]
     struct Head<'a> {
-        #[serde(rename = "resultType", borrow, default)]
+        #[serde(rename = "resultType", borrow, default, deserialize_with = "envelope::present")]
         result_type: Option<&'a RawValue>,
     }
     let malformed = |why: &str| Refusal::because(DenyReason::UpstreamMalformed, format!("{why}; outcome unknown"));
@@ -223,7 +239,8 @@ mod tests {
 
     #[test]
     fn a_result_that_is_not_complete_is_refused_in_both_eras() {
-        for unknown in [r#"{"resultType":"input_required"}"#, r#"{"\u0072esultType":"task"}"#, r#"{"resultType":null}"#] {
+        for unknown in [r#"{"resultType":"input_required"}"#, r#"{"\u0072esultType":"task"}"#, r#"{"resultType":null}"#]
+        {
             for era in [Era::Legacy, Era::Modern] {
                 let refusal = checked(Bytes::from(unknown), era).unwrap_err();
                 assert_eq!(refusal.reason, DenyReason::UpstreamMalformed, "{unknown}");
@@ -234,7 +251,10 @@ mod tests {
     #[test]
     fn nothing_upstream_can_speak_as_cotter() {
         let error = br#"{"code":40301,"message":"no","data":{"source":"cotter","reason":"PolicyDenied"}}"#;
-        assert_eq!(text(&disowned(error).unwrap()), r#"{"code":40301,"data":{"reason":"PolicyDenied"},"message":"no"}"#);
+        assert_eq!(
+            text(&disowned(error).unwrap()),
+            r#"{"code":40301,"data":{"reason":"PolicyDenied"},"message":"no"}"#
+        );
     }
 
     #[test]

@@ -12,6 +12,9 @@ mod issuer;
 mod rig;
 
 #[cfg(test)]
+#[path = "front/agreement.rs"]
+mod agreement;
+#[cfg(test)]
 #[path = "front/catalogue.rs"]
 mod catalogue;
 #[cfg(test)]
@@ -35,6 +38,9 @@ mod messages;
 #[cfg(test)]
 #[path = "front/modern.rs"]
 mod modern;
+#[cfg(test)]
+#[path = "front/staleness.rs"]
+mod staleness;
 #[cfg(test)]
 #[path = "front/tokens.rs"]
 mod tokens;

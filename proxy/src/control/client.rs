@@ -35,7 +35,12 @@ impl Client {
     }
 
     /// Sends one request with the token of this moment. The answer's status is one of success.
-    pub(super) async fn send(&self, method: Method, what: &str, body: Bytes) -> Result<Response<Incoming>, ControlError> {
+    pub(super) async fn send(
+        &self,
+        method: Method,
+        what: &str,
+        body: Bytes,
+    ) -> Result<Response<Incoming>, ControlError> {
         let path = &self.token_file;
         let token = tokio::fs::read_to_string(path).await;
         let token = token.map_err(|source| ControlError::Token { path: path.clone(), source })?;
@@ -58,7 +63,8 @@ impl Client {
 }
 
 fn base(url: &str, server: &ServerRef) -> Result<String, ControlError> {
-    let parsed: Uri = url.parse().map_err(|error: http::uri::InvalidUri| ControlError::Config("url", error.to_string()))?;
+    let parsed: Uri =
+        url.parse().map_err(|error: http::uri::InvalidUri| ControlError::Config("url", error.to_string()))?;
     if parsed.scheme_str() != Some("https") {
         return Err(ControlError::Config("url", format!("{url:?} is not an https URL")));
     }

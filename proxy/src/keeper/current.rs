@@ -18,10 +18,7 @@ use crate::{
 
 /// Bounds of the way to the server. What a request and a result may have is bounded by the snapshot, call by call; these are the
 /// same for all, so that a change of limits does not restart a server.
-const BOUNDS: Bounds = Bounds {
-    connect: Duration::from_secs(5),
-    start: Duration::from_secs(30),
-};
+const BOUNDS: Bounds = Bounds { connect: Duration::from_secs(5), start: Duration::from_secs(30) };
 
 /// A snapshot in force.
 #[derive(Debug)]

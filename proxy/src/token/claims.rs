@@ -85,7 +85,9 @@ fn identify(principal: &mut Principal, cluster: &ServiceAccounts) -> Result<(), 
 fn scopes(claim: Option<&Value>) -> Option<Option<BTreeSet<Scope>>> {
     let scopes = match claim {
         None => return Some(None),
-        Some(Value::String(text)) => text.split(' ').filter(|part| !part.is_empty()).map(|part| part.parse().ok()).collect(),
+        Some(Value::String(text)) => {
+            text.split(' ').filter(|part| !part.is_empty()).map(|part| part.parse().ok()).collect()
+        }
         Some(Value::Array(items)) => items.iter().map(|item| item.as_str()?.parse().ok()).collect(),
         Some(_) => None,
     };

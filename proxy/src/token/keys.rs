@@ -16,14 +16,8 @@ const MAX_KEYS: usize = 64;
 /// Bytes of the smallest RSA modulus that is accepted: 2048 bits (RFC 7518 section 3.3).
 const RSA_MODULUS: usize = 256;
 
-const RSA: [Algorithm; 6] = [
-    Algorithm::RS256,
-    Algorithm::RS384,
-    Algorithm::RS512,
-    Algorithm::PS256,
-    Algorithm::PS384,
-    Algorithm::PS512,
-];
+const RSA: [Algorithm; 6] =
+    [Algorithm::RS256, Algorithm::RS384, Algorithm::RS512, Algorithm::PS256, Algorithm::PS384, Algorithm::PS512];
 
 /// The keys that can verify a signature.
 #[derive(Debug)]

@@ -141,6 +141,30 @@ async fn another_way_to_the_server_is_a_catalogue_of_its_own() {
     assert_eq!((told.status, rig.desk.calls().len(), other.calls().len()), (200, 0, 1), "{told:?}");
 }
 
+/// Instructions reach a client only where a pin covers exactly them.
+#[tokio::test]
+async fn instructions_that_nobody_approved_are_not_passed_on() {
+    const TEXT: &str = "Ask the reviewer first.";
+    let rig = Rig::start().await;
+    let token = rig.issuer.token(BOTH);
+    let other = crate::desk::Desk::start().await;
+    other.state.lock().unwrap().instructions = Some(TEXT);
+    for (approved, told) in [(None, None), (Some("Ask nobody."), None), (Some(TEXT), Some(TEXT))] {
+        rig.enforce(|snapshot| {
+            snapshot["upstream"]["http"]["url"] = json!(other.url);
+            if let Some(approved) = approved {
+                snapshot["pin"]["instructions"] = json!(cotter_core::snapshot::Digest::of(approved.as_bytes()));
+            }
+        })
+        .await;
+        rig.until(|report| report.surface.as_ref().is_some_and(|surface| surface.instructions_digest.is_some())).await;
+        let result = rig.post(&token, &[], &crate::rig::initialize("2025-11-25")).await.json()["result"].clone();
+        assert_eq!(result.get("instructions").and_then(|text| text.as_str()), told, "{approved:?}");
+        let result = rig.modern(&token, "server/discover", json!({})).await.json()["result"].clone();
+        assert_eq!(result.get("instructions").and_then(|text| text.as_str()), told, "{approved:?}");
+    }
+}
+
 #[tokio::test]
 async fn shutdown_leaves_nothing_listening() {
     let rig = Rig::start().await;

@@ -24,6 +24,8 @@ pub(crate) struct State {
     pub(crate) tools: String,
     /// Where set, the whole text of `result` or `error` of the next calls, with the member's name.
     pub(crate) answer: Option<(&'static str, String)>,
+    /// What it tells every client to do.
+    pub(crate) instructions: Option<&'static str>,
     /// Where set, the list is answered with this status and nothing.
     pub(crate) broken: bool,
     /// How long a call takes.
@@ -104,7 +106,10 @@ impl Desk {
                 let info = json!({"name": "support-contracts", "version": "1.0.0"});
                 let capabilities = json!({"tools": {}});
                 let revision = &body["params"]["protocolVersion"];
-                let result = json!({"protocolVersion": revision, "capabilities": capabilities, "serverInfo": info});
+                let mut result = json!({"protocolVersion": revision, "capabilities": capabilities, "serverInfo": info});
+                if let Some(instructions) = state.instructions {
+                    result["instructions"] = json!(instructions);
+                }
                 ("result", result.to_string())
             }
             "tools/list" if state.broken => return bare(StatusCode::INTERNAL_SERVER_ERROR),

@@ -188,3 +188,21 @@ async fn a_head_beyond_all_bounds_is_cut() {
     let answer = raw(&rig, &format!("POST /mcp HTTP/1.1\r\nhost: localhost\r\n{many}connection: close\r\n\r\n")).await;
     assert_eq!(status(&answer), 431, "{answer}");
 }
+
+/// Ten seconds for a head; whoever sent none of it is not told anything.
+#[tokio::test]
+async fn a_head_that_does_not_end_is_told_so_after_a_while() {
+    let rig = Rig::start().await;
+    let answer = |sent: &'static str| {
+        let address = rig.sidecar.local_addr();
+        async move {
+            let mut stream = TcpStream::connect(address).await.unwrap();
+            stream.write_all(sent.as_bytes()).await.unwrap();
+            let mut answer = String::new();
+            stream.read_to_string(&mut answer).await.unwrap();
+            answer
+        }
+    };
+    let (half, nothing) = tokio::join!(answer("POST /mcp HTTP/1.1\r\nhost: local"), answer(""));
+    assert_eq!((status(&half), nothing.as_str()), (408, ""), "{half}");
+}

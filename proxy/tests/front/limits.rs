@@ -146,7 +146,7 @@ async fn a_record_says_who_asked_for_what_and_never_the_arguments() {
     let told = rig.call(&token, "policy_lookup").await;
     let record = rig.record(&told).await;
     let caller = record.principal.as_ref().unwrap();
-    assert_eq!((caller.subject.as_str(), caller.tenant.as_deref()), ("alice", Some("tenant-7")));
+    assert_eq!((caller.subject.as_str(), caller.tenant.as_ref().map(|t| t.as_str())), ("alice", Some("tenant-7")));
     assert_eq!((record.method.as_deref(), record.tool.as_deref()), (Some("tools/call"), Some("policy_lookup")));
     assert!(record.allow && record.fingerprint.is_some() && record.snapshot.is_some() && record.status == 200);
     let line = serde_json::to_string(&*record).unwrap();

@@ -110,9 +110,24 @@ async fn what_the_modern_era_does_not_have_is_not_there() {
     assert_eq!(rig.post(&token, &[("mcp-protocol-version", MODERN)], &answer).await.status, 400);
     let bearer = format!("Bearer {token}");
     let headers = [("authorization", bearer.as_str()), ("mcp-protocol-version", MODERN), ("mcp-session-id", "x")];
-    assert_eq!(rig.send(Method::DELETE, "/mcp", &headers, "").await.status, 400);
+    assert_eq!(rig.send(Method::DELETE, "/mcp", &headers, "").await.status, 405);
     let told = rig.modern(&token, "tools/list", json!({"cursor": ""})).await;
     assert_eq!((told.status, &told.json()["error"]["code"]), (400, &json!(-32602)));
+}
+
+/// A client that knows both eras learns which one is spoken here.
+#[tokio::test]
+async fn where_only_the_modern_era_is_spoken_a_legacy_request_is_told_so() {
+    let rig = Rig::with(|snapshot| snapshot["protocol"]["revisions"] = json!([MODERN])).await;
+    let token = rig.issuer.token("policy:read");
+    for headers in [vec![], vec![("mcp-session-id", "x")], vec![("mcp-protocol-version", LEGACY)]] {
+        let told = rig.post(&token, &headers, &request("tools/list", json!({}))).await;
+        assert_eq!((told.status, &told.json()["error"]["code"]), (400, &json!(-32022)), "{headers:?}");
+        assert_eq!(told.json()["error"]["data"]["supported"], json!([MODERN]));
+    }
+    let bearer = format!("Bearer {token}");
+    assert_eq!(rig.send(Method::DELETE, "/mcp", &[("authorization", &bearer)], "").await.status, 405);
+    assert_eq!(rig.listed(&token).await, ["policy_lookup"]);
 }
 
 #[tokio::test]

@@ -1,6 +1,6 @@
 //! A sidecar between a test and a desk.
 
-use std::{sync::Arc, time::Duration};
+use std::{path::PathBuf, sync::Arc, time::Duration};
 
 use cotter_core::{
     audit::Record,
@@ -9,7 +9,7 @@ use cotter_core::{
     report::{Knowledge, Report},
     snapshot::{Sealed, Snapshot},
 };
-use cotter_proxy::{Config, Sidecar, audit::Sink};
+use cotter_proxy::{Config, Sidecar, audit::Sink, contact::Contact};
 use http::{HeaderMap, Method, Request};
 use http_body_util::{BodyExt as _, Full};
 use hyper::body::Bytes;
@@ -128,8 +128,23 @@ impl Rig {
         rig
     }
 
+    /// The same with an operator that may fall silent, or a folder for the last snapshot.
+    pub(crate) async fn watched(
+        contact: Option<Contact>,
+        state_dir: Option<PathBuf>,
+        change: impl FnOnce(&mut Value),
+    ) -> Self {
+        let rig = Self::built(contact, state_dir, change).await;
+        rig.until(|report| matches!(report.catalogue.knowledge, Knowledge::Verified)).await;
+        rig
+    }
+
     /// The same, whether the list was read or not.
     pub(crate) async fn unread(change: impl FnOnce(&mut Value)) -> Self {
+        Self::built(None, None, change).await
+    }
+
+    async fn built(contact: Option<Contact>, state_dir: Option<PathBuf>, change: impl FnOnce(&mut Value)) -> Self {
         let (desk, issuer) = (Desk::start().await, Issuer::new("one"));
         let mut value = snapshot(&desk, &issuer.jwks());
         change(&mut value);
@@ -144,9 +159,9 @@ impl Rig {
             snapshots: receiver,
             reports: sender,
             audit: Sink::Channel(sink),
-            state_dir: None,
+            state_dir,
             work_dir: None,
-            contact: None,
+            contact,
         };
         let sidecar = Sidecar::start(config).await.unwrap();
         let client = Client::builder(TokioExecutor::new()).build_http();
