@@ -212,3 +212,43 @@ fn a_pin_for_a_server_that_does_not_exist_says_so() {
     assert!(ready["message"].as_str().unwrap().contains("no McpServer gone"), "{pin:#}");
     up.wait_for_tools("support", "0/2");
 }
+
+fn policy(module: &str) -> String {
+    let indented: String = module.lines().map(|line| format!("    {line}\n")).collect();
+    format!("apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: support-policy}}\ndata:\n  desk.rego: |\n{indented}")
+}
+
+const NO_REFUNDS: &str = "package cotter.user.desk\n\ndeny contains \"no refunds\" if {\n  input.operation.kind == \"call\"\n  input.args.topic == \"refund\"\n}\n";
+
+#[test]
+#[ignore = "needs the public clients and servers of tests/tools"]
+fn a_policy_is_swapped_under_a_live_caller_and_a_bad_one_changes_nothing() {
+    let folder = Folder::of_example("support-desk");
+    folder.replace("server.yaml", "  tools:\n", "  policies: [{configMapRef: {name: support-policy}}]\n  tools:\n");
+    folder.write("policy.yaml", &policy(NO_REFUNDS));
+    let up = Up::start(&folder, &[]);
+    up.wait_for_tools("support", "2/2");
+    let (url, token) = (up.endpoint("support"), up.token(&["--tenant", "tenant-7", "--scope", "policy:read"]));
+    let ask = |topic: &str| {
+        let params = json!({"name": "policy_lookup", "arguments": {"topic": topic}});
+        modern(&url, &token, "tools/call", Some("policy_lookup"), params)
+    };
+    let refused = ask("refund");
+    assert_eq!((refused.status, refused.json()["error"]["data"]["reason"].clone()), (403, json!("PolicyDenied")));
+    assert_eq!(ask("parking").status, 200);
+
+    folder.write("policy.yaml", &policy(&NO_REFUNDS.replace("refund", "parking")));
+    up.wait_until("mcps", "support", |_| ask("parking").status == 403);
+    assert_eq!(ask("refund").status, 200, "one revision or the other, never half of each");
+
+    folder.write("policy.yaml", &policy("package cotter.user.desk\n\ndeny contains \"x\" if http.send({})\n"));
+    let object = up.wait_until("mcps", "support", |object| {
+        let conditions = object["status"]["conditions"].as_array().cloned().unwrap_or_default();
+        conditions.iter().any(|condition| condition["type"] == "PoliciesReady" && condition["status"] == "False")
+    });
+    assert!(object.to_string().contains("desk.rego:3:22"), "the place is said: {object:#}");
+    assert_eq!((ask("parking").status, ask("refund").status), (403, 200), "the previous revision stays in force");
+
+    folder.write("policy.yaml", &policy(NO_REFUNDS));
+    up.wait_until("mcps", "support", |_| ask("refund").status == 403);
+}
