@@ -8,6 +8,9 @@ use kube::{
 
 use crate::trouble::words;
 
+/// An Event is not worth waiting for.
+const PATIENCE: std::time::Duration = std::time::Duration::from_secs(10);
+
 /// Events of the operator.
 #[derive(Clone)]
 pub struct Events {
@@ -31,8 +34,10 @@ impl Events {
             action: "Reconcile".to_owned(),
             secondary: None,
         };
-        if let Err(error) = self.recorder.publish(&event, about).await {
-            tracing::warn!(reason, error = words(&error), "failed to publish an Event");
+        match tokio::time::timeout(PATIENCE, self.recorder.publish(&event, about)).await {
+            Ok(Ok(())) => {}
+            Ok(Err(error)) => tracing::warn!(reason, error = words(&error), "failed to publish an Event"),
+            Err(_elapsed) => tracing::warn!(reason, "failed to publish an Event in time"),
         }
     }
 }

@@ -61,6 +61,8 @@ use crate::{
 
 /// Complaints about unreadable objects that wait to be told.
 const COMPLAINTS: usize = 1024;
+/// A pass makes a dozen API calls at most, and the client tries each again for many minutes.
+const PASS: std::time::Duration = std::time::Duration::from_secs(60);
 /// How often silent sidecars are looked for.
 const SWEEP: std::time::Duration = std::time::Duration::from_secs(10);
 
@@ -243,12 +245,30 @@ async fn worker(operator: Arc<Operator>) {
     loop {
         let key = operator.queue.take().await;
         operator.metrics.passes.add();
-        let done = reconcile::reconcile(&operator, &key).await;
-        if let Err(error) = &done {
+        let done = pass(&operator, &key).await;
+        if let Err(why) = &done {
             operator.metrics.failed_passes.add();
-            tracing::warn!(server = %key, %error, "pass failed, it is tried again");
+            tracing::warn!(server = %key, why, "pass failed, it is tried again");
         }
         operator.queue.done(&key, done.is_ok());
+    }
+}
+
+/// One pass, bounded, and as a task of its own: neither an API server that does not answer nor a bug in one pass keeps
+/// the worker from the other servers.
+async fn pass(operator: &Arc<Operator>, key: &ServerKey) -> Result<(), String> {
+    let (shared, own) = (operator.clone(), key.clone());
+    let mut pass = tokio::spawn(async move { reconcile::reconcile(&shared, &own).await });
+    match tokio::time::timeout(PASS, &mut pass).await {
+        Ok(Ok(done)) => done.map_err(|error| error.to_string()),
+        Ok(Err(_panicked)) => {
+            operator.tell_of_a_bug(key).await;
+            Err("it panicked: this is a bug".to_owned())
+        }
+        Err(_elapsed) => {
+            pass.abort();
+            Err("the API server did not answer in time".to_owned())
+        }
     }
 }
 

@@ -8,7 +8,7 @@ use std::{
 };
 
 use cotter_compiler::{plan::Evidence, world::ClusterSettings};
-use kube::Client;
+use kube::{Client, Resource};
 use tokio::sync::watch;
 
 use crate::{
@@ -97,6 +97,13 @@ impl Operator {
             bad_pins,
             metrics,
         }
+    }
+
+    /// Says on the server that a pass over it panicked. Whatever was in force stays.
+    pub async fn tell_of_a_bug(&self, key: &ServerKey) {
+        let Some(server) = self.stores.servers.get(&key.object()) else { return };
+        let note = "a pass over this server panicked, which is a bug of the operator: its log has more. What is in force stays in force";
+        self.events.warn(&server.object_ref(&()), "Bug", note).await;
     }
 
     /// How much of [`WARM_UP`] is left.

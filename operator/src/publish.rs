@@ -69,3 +69,54 @@ impl Publisher {
         self.servers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn sealed(generation: i64) -> Sealed {
+        let rate = json!({"tokens": 1, "perMs": 1000, "burst": 1});
+        let snapshot = json!({
+            "version": "cotter.snapshot/v1", "server": {"namespace": "n", "name": "a"}, "generation": generation,
+            "upstream": {"http": {"url": "https://mcp.example.com/mcp"}}, "protocol": {"revisions": []},
+            "access": {"audience": "x://y", "hosts": [], "origins": [], "issuers": [], "tenants": [],
+                "insufficientScope": "Hide", "advertisedScopes": []},
+            "tools": {}, "pinning": "Quarantine", "grants": [], "policies": {},
+            "limits": {"requestBytes": 1, "resultBytes": 1, "timeoutMs": 1, "concurrent": 1, "ratePerPrincipal": rate, "sessions": 1},
+            "verify": {"intervalMs": 1, "graceMs": 1}, "stale": {"afterMs": 1, "action": "Report"},
+        });
+        Sealed::seal(serde_json::from_value(snapshot).unwrap()).unwrap()
+    }
+
+    #[test]
+    fn the_same_snapshot_wakes_nobody_and_a_slow_reader_gets_the_newest() {
+        let (publisher, key) = (Publisher::default(), ServerKey::new("n", "a"));
+        let mut feed = publisher.subscribe(&key);
+        assert!(feed.borrow_and_update().is_none());
+        assert!(publisher.publish(&key, &sealed(1)));
+        assert!(!publisher.publish(&key, &sealed(1)));
+        assert!(publisher.publish(&key, &sealed(2)));
+        assert!(feed.has_changed().unwrap());
+        assert_eq!(feed.borrow_and_update().as_ref().unwrap().digest, sealed(2).digest());
+        publisher.retire(&key);
+        assert!(feed.has_changed().is_err(), "a server that is gone ends its streams");
+        assert_eq!(publisher.current(&key), None);
+    }
+
+    #[test]
+    fn a_line_holds_the_announced_bytes() {
+        let frame = Frame::new(&sealed(1));
+        let line = std::str::from_utf8(&frame.line).unwrap();
+        assert_eq!(line.matches('\n').count(), 1);
+        #[derive(serde::Deserialize)]
+        struct Line<'a> {
+            digest: Digest,
+            #[serde(borrow)]
+            snapshot: &'a serde_json::value::RawValue,
+        }
+        let read: Line<'_> = serde_json::from_str(line).unwrap();
+        assert!(Sealed::open(read.snapshot.get(), Some(read.digest)).is_ok());
+    }
+}

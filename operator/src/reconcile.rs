@@ -33,9 +33,6 @@ pub enum ReconcileError {
     /// A status was not written.
     #[error(transparent)]
     Status(#[from] StatusError),
-    /// A bug: the compile of one server panicked. The others go on.
-    #[error("failed to compile {0}: this is a bug, the operator's log has more")]
-    Compile(ServerKey),
 }
 
 /// Brings one server to where it should be, as far as can be done now.
@@ -48,7 +45,7 @@ pub async fn reconcile(operator: &Arc<Operator>, key: &ServerKey) -> Result<(), 
         Slice::Waiting => return Ok(()),
         Slice::World(world) => world,
     };
-    let (world, plan) = compiled(world, key).await?;
+    let (world, plan) = compiled(world).await;
     operator.note_evidence(key, Some(plan.evidence.clone()));
     publish(operator, key, &plan);
     let applied = apply(operator, key, &world, &plan).await;
@@ -64,13 +61,17 @@ pub async fn reconcile(operator: &Arc<Operator>, key: &ServerKey) -> Result<(), 
     }
 }
 
-/// Compiles off the threads that serve streams: a large policy takes a while.
-async fn compiled(world: Box<World>, key: &ServerKey) -> Result<(Box<World>, Plan), ReconcileError> {
+/// Compiles off the threads that serve streams: a large policy takes a while. A panic goes on in the pass, which is a
+/// task of its own.
+async fn compiled(world: Box<World>) -> (Box<World>, Plan) {
     let compiling = tokio::task::spawn_blocking(move || {
         let plan = compile(&world);
         (world, plan)
     });
-    compiling.await.map_err(|_| ReconcileError::Compile(key.clone()))
+    match compiling.await {
+        Ok(compiled) => compiled,
+        Err(panicked) => std::panic::resume_unwind(panicked.into_panic()),
+    }
 }
 
 /// Without a snapshot the one before stays in force.

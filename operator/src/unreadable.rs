@@ -21,6 +21,9 @@ const REASON: &str = "Unreadable";
 /// The parser's message names the field; what it quotes from the object is cut.
 const MAX_MESSAGE: usize = 300;
 
+/// For all that is told of one object: the next waits behind it.
+const PATIENCE: std::time::Duration = std::time::Duration::from_secs(30);
+
 /// What a watch says about one object.
 #[derive(Debug, Clone)]
 pub struct Complaint {
@@ -93,7 +96,8 @@ pub async fn run(
             Some(_) if before.is_some_and(|(revision, _)| revision == complaint.metadata.generation) => {}
             Some(error) => {
                 metrics.undecodable.add();
-                let server = complain(&client, &events, &complaint, error).await;
+                let telling = tokio::time::timeout(PATIENCE, complain(&client, &events, &complaint, error));
+                let server = telling.await.unwrap_or_default();
                 known.insert(complaint.id(), (complaint.metadata.generation, server.clone()));
                 tell(&known, &bad_pins);
                 server.into_iter().for_each(|server| queue.mark(server));

@@ -7,14 +7,14 @@ use cotter_crds::{McpServer, ToolPin};
 use k8s_openapi::{
     api::{
         apps::v1::Deployment,
-        core::v1::{ConfigMap, Service, ServiceAccount},
+        core::v1::{ConfigMap, Namespace, Service, ServiceAccount},
         events::v1::Event,
     },
     apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition,
 };
 use kube::{
     Api, Resource, ResourceExt,
-    api::{ListParams, Patch, PatchParams},
+    api::{DeleteParams, ListParams, Patch, PatchParams},
 };
 use serde_json::{Value, json};
 
@@ -148,7 +148,7 @@ async fn a_pin_that_cannot_be_read_approves_nothing() {
     raw(&place, "toolpins", json!({"kind": "ToolPin", "metadata": {"name": "bad"}, "spec": spec})).await;
     let snapshot = stream.next().await;
     assert!(snapshot.snapshot().pin.as_ref().is_some_and(|pin| pin.tools.is_empty()), "a pin that approves nothing");
-    place.api::<ToolPin>().delete("bad", &kube::api::DeleteParams::default()).await.ok();
+    place.api::<ToolPin>().delete("bad", &DeleteParams::default()).await.ok();
     assert!(stream.next().await.snapshot().pin.is_none(), "the bad pin is gone");
     install_definitions(&place.client).await;
 }
@@ -190,6 +190,22 @@ impl Place {
         })
         .await
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "needs a kube-apiserver: KUBECONFIG"]
+async fn a_namespace_that_goes_away_is_no_trouble() {
+    let (operator, place) = (exclusive().await, Place::new().await);
+    place.server("support", |_| ()).await;
+    place.wait::<McpServer>("support", "Accepted", "True", "Accepted").await;
+    let failed = operator.metric("cotter_operator_failed_passes_total").await;
+    let namespaces = Api::<Namespace>::all(place.client.clone());
+    namespaces.delete(&place.namespace, &DeleteParams::default()).await.unwrap();
+    until("the namespace to be gone", || async {
+        namespaces.get_opt(&place.namespace).await.unwrap().is_none().then_some(())
+    })
+    .await;
+    assert_eq!(operator.metric("cotter_operator_failed_passes_total").await, failed);
 }
 
 #[tokio::test(flavor = "multi_thread")]
