@@ -12,7 +12,8 @@ use clap::Parser;
 use rmcp::{
     ServiceExt as _,
     transport::{
-        StreamableHttpServerConfig, StreamableHttpService, stdio, streamable_http_server::session::local::LocalSessionManager,
+        StreamableHttpServerConfig, StreamableHttpService, stdio,
+        streamable_http_server::session::local::LocalSessionManager,
     },
 };
 
@@ -52,7 +53,8 @@ async fn serve_http(desk: Desk, address: SocketAddr) -> anyhow::Result<()> {
     let config = StreamableHttpServerConfig::default();
     let service = StreamableHttpService::new(move || Ok(desk.clone()), sessions, config);
     let router = axum::Router::new().nest_service("/mcp", service);
-    let listener = tokio::net::TcpListener::bind(address).await.with_context(|| format!("failed to listen on {address}"))?;
+    let listener =
+        tokio::net::TcpListener::bind(address).await.with_context(|| format!("failed to listen on {address}"))?;
     eprintln!("support-desk listens on http://{}/mcp", listener.local_addr()?);
     axum::serve(listener, router).await.context("failed while serving HTTP")
 }
