@@ -8,7 +8,11 @@
 use std::{sync::Arc, time::Instant};
 
 use axum_server::tls_rustls::RustlsConfig;
-use cotter_compiler::world::{ClusterSettings, Unresolved};
+use cotter_compiler::{
+    gate::Gate,
+    guard::Guard,
+    world::{ClusterSettings, Unresolved},
+};
 use cotter_crds::{AgentDelegation, McpServer, ToolPin};
 use k8s_openapi::api::{
     apps::v1::Deployment,
@@ -84,9 +88,22 @@ pub enum RunError {
         #[source]
         source: std::io::Error,
     },
+    /// This program's own path is not known: it has to start itself to check policy modules.
+    #[error("failed to find the policy checker")]
+    Checker(#[source] std::io::Error),
     /// A part ended that never does.
     #[error("failed to go on: {0} ended")]
     Ended(&'static str),
+}
+
+/// The word that makes `cotter-operator` the child that checks policy modules.
+pub const CHECK_WORD: &str = "check-policy-modules";
+
+fn guard(settings: &Settings) -> Result<Guard, RunError> {
+    match &settings.policy_checker {
+        Some(program) => Ok(Guard::of(program.clone(), CHECK_WORD)),
+        None => Guard::new(CHECK_WORD).map_err(RunError::Checker),
+    }
 }
 
 /// Runs the operator until `stopping` turns true.
@@ -102,7 +119,8 @@ pub async fn run(client: Client, settings: Settings, stopping: signal::Receiver<
     let (tell_bad_pins, bad_pins) = signal::channel(unreadable::BadPins::new());
     let queue = Arc::new(Queue::default());
     let installation = installation(&settings, &authority);
-    let operator = Operator::new(client.clone(), installation, stores.clone(), bad_pins, queue.clone());
+    let gate = Gate::new(guard(&settings)?);
+    let operator = Operator::new(client.clone(), installation, stores.clone(), bad_pins, queue.clone(), gate);
     let operator = Arc::new(operator);
     let (set_ready, ready) = signal::channel(false);
 

@@ -1,5 +1,7 @@
 //! `cotter-operator`.
 
+use std::process::ExitCode;
+
 use anyhow::Context;
 use clap::Parser;
 use cotter_operator::settings::{LogFormat, Settings};
@@ -12,7 +14,10 @@ use tracing_subscriber::EnvFilter;
 /// The policy interpreter evaluates deep expressions recursively.
 const STACK: usize = 16 * 1024 * 1024;
 
-fn main() -> anyhow::Result<()> {
+fn main() -> anyhow::Result<ExitCode> {
+    if std::env::args_os().nth(1).is_some_and(|word| word == cotter_operator::CHECK_WORD) {
+        return Ok(cotter_compiler::guard::serve());
+    }
     let settings = Settings::parse();
     log(&settings)?;
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().thread_stack_size(STACK).build();
@@ -20,7 +25,7 @@ fn main() -> anyhow::Result<()> {
     let ended = runtime.block_on(run(settings));
     // What still runs on blocking threads has nothing to finish: everything that matters was drained.
     runtime.shutdown_background();
-    ended
+    ended.map(|()| ExitCode::SUCCESS)
 }
 
 async fn run(settings: Settings) -> anyhow::Result<()> {

@@ -7,7 +7,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use cotter_compiler::{plan::Evidence, world::ClusterSettings};
+use cotter_compiler::{gate::Gate, plan::Evidence, world::ClusterSettings};
 use kube::{Client, Resource};
 use tokio::sync::watch;
 
@@ -61,6 +61,8 @@ pub struct Operator {
     pub statuses: StatusWriter,
     /// Events.
     pub events: Events,
+    /// Where policy modules are checked before a parser in this process sees them.
+    pub gate: Arc<Gate>,
     /// Counters.
     pub metrics: Arc<Metrics>,
     evidence: Mutex<HashMap<ServerKey, Evidence>>,
@@ -76,6 +78,7 @@ impl Operator {
         stores: Stores,
         bad_pins: watch::Receiver<BadPins>,
         queue: Arc<Queue<ServerKey>>,
+        gate: Gate,
     ) -> Self {
         let metrics = Arc::new(Metrics::default());
         let fetcher = Fetcher::new(client.clone(), settings.cluster_domain.clone());
@@ -88,6 +91,7 @@ impl Operator {
             statuses: StatusWriter::new(client.clone(), metrics.clone()),
             events: Events::new(client.clone()),
             kept: Kept::default(),
+            gate: Arc::new(gate),
             evidence: Mutex::default(),
             started: Instant::now(),
             client,

@@ -5,7 +5,7 @@
 
 use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
-use cotter_compiler::{Delegations, Plan, Servers, World, compile, delegation_status, orphan_pin_status};
+use cotter_compiler::{Delegations, Plan, Servers, World, compile, delegation_status, gate::Gate, orphan_pin_status};
 use cotter_crds::AgentDelegation;
 use kube::{Resource, ResourceExt};
 
@@ -45,7 +45,7 @@ pub async fn reconcile(operator: &Arc<Operator>, key: &ServerKey) -> Result<(), 
         Slice::Waiting => return Ok(()),
         Slice::World(world) => world,
     };
-    let (world, plan) = compiled(world).await;
+    let (world, plan) = compiled(operator.gate.clone(), world).await;
     operator.note_evidence(key, Some(plan.evidence.clone()));
     publish(operator, key, &plan);
     let applied = apply(operator, key, &world, &plan).await;
@@ -63,8 +63,9 @@ pub async fn reconcile(operator: &Arc<Operator>, key: &ServerKey) -> Result<(), 
 
 /// Compiles off the threads that serve streams: a large policy takes a while. A panic goes on in the pass, which is a
 /// task of its own.
-async fn compiled(world: Box<World>) -> (Box<World>, Plan) {
+async fn compiled(gate: Arc<Gate>, mut world: Box<World>) -> (Box<World>, Plan) {
     let compiling = tokio::task::spawn_blocking(move || {
+        gate.pass(&mut world);
         let plan = compile(&world);
         (world, plan)
     });

@@ -45,6 +45,10 @@ pub struct Settings {
     #[arg(long, env = "COTTER_WORKERS", default_value_t = 8, value_parser = clap::value_parser!(u16).range(1..=256))]
     pub workers: u16,
 
+    /// The program that checks policy modules, in a process of its own. By default this one.
+    #[arg(long, env = "COTTER_POLICY_CHECKER", hide = true)]
+    pub policy_checker: Option<std::path::PathBuf>,
+
     /// How log lines are written.
     #[arg(long, env = "COTTER_LOG_FORMAT", value_enum, default_value_t = LogFormat::Json)]
     pub log_format: LogFormat,

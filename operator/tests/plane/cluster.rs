@@ -56,6 +56,7 @@ impl Operator {
         let settings = Settings::parse_from([
             "cotter-operator",
             "--sidecar-image=example/cotter-proxy:1",
+            concat!("--policy-checker=", env!("CARGO_BIN_EXE_cotter-operator")),
             &format!("--stream-url=https://127.0.0.1:{}", self.stream),
             &format!("--stream-listen=127.0.0.1:{}", self.stream),
             &format!("--health-listen=127.0.0.1:{}", self.health),
