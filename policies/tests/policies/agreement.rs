@@ -14,34 +14,10 @@ use cotter_core::{
 use cotter_policies::{Ask, ListAsk, PinFacts, Policy};
 use jiff::{SignedDuration, Timestamp};
 
-use crate::world::{grant, noon, rule, snapshot, tool, user};
-
-/// A small generator (SplitMix64): the same worlds on every run, named by their seed.
-struct Dice(u64);
-
-impl Dice {
-    fn roll(&mut self, sides: usize) -> usize {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        usize::try_from((z ^ (z >> 31)) % u64::try_from(sides).unwrap()).unwrap()
-    }
-
-    fn pick<T: Copy>(&mut self, items: &[T]) -> T {
-        items[self.roll(items.len())]
-    }
-
-    /// Each item with a chance of one in `sides`.
-    fn few<T: Ord + Clone>(&mut self, items: &[T], sides: usize) -> BTreeSet<T> {
-        items.iter().filter(|_| self.roll(sides) == 0).cloned().collect()
-    }
-
-    /// Most items.
-    fn some<T: Ord + Clone>(&mut self, items: &[T]) -> BTreeSet<T> {
-        items.iter().filter(|_| self.roll(4) != 0).cloned().collect()
-    }
-}
+use crate::{
+    dice::Dice,
+    world::{grant, noon, rule, snapshot, tool, user},
+};
 
 const SCOPES: &[&str] = &["case:read", "case:write", "mail:send"];
 const TOOLS: &[&str] = &["case_list", "case_tag", "mail_send", "mail_drop"];

@@ -8,6 +8,8 @@ mod cases;
 #[cfg(test)]
 mod decisions;
 #[cfg(test)]
+mod dice;
+#[cfg(test)]
 mod guards;
 #[cfg(test)]
 mod modules;

@@ -153,3 +153,8 @@ pub(crate) fn reasons(verdict: &Verdict) -> Vec<String> {
     };
     verdict.decision.reasons.iter().map(text).collect()
 }
+
+/// How long this thread has been running on a core: what a text costs, however busy the machine is.
+pub(crate) fn worked() -> std::time::Duration {
+    rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime).try_into().unwrap()
+}
