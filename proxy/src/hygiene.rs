@@ -82,7 +82,8 @@ pub fn host<'a>(parts: &'a Parts, access: &Access) -> Result<&'a str, Refusal> {
         return Err(refuse("the request target names another host"));
     }
     let authority: Authority = host.parse().map_err(|_| refuse("not a host"))?;
-    let plain = authority.as_str().eq_ignore_ascii_case(host) && !host.contains('@');
+    let port = host.strip_prefix(authority.host()).unwrap_or("@");
+    let plain = port.is_empty() || port.strip_prefix(':').is_some_and(|port| port.parse::<u16>().is_ok());
     let listed =
         |allowed: &String| allowed.eq_ignore_ascii_case(host) || allowed.eq_ignore_ascii_case(authority.host());
     let is_public = || {

@@ -40,6 +40,8 @@ pub struct Keeper {
     pub work_dir: Option<PathBuf>,
     /// Asks for another reading of the list.
     pub wanted: Arc<tokio::sync::Notify>,
+    /// A snapshot that came into force and is not on disk yet.
+    pub unsaved: Option<Sealed>,
 }
 
 impl Keeper {
@@ -63,6 +65,7 @@ impl Keeper {
                 Some(_) = retired.join_next() => continue,
             }
             self.publish(current.as_mut(), rejected.as_ref());
+            self.save().await;
         }
         self.shared.sessions.clear();
         self.shared.conversations.clear();
@@ -81,12 +84,11 @@ impl Keeper {
         }
         match Prepared::new(sealed, &self.shared.server, current.as_ref(), self.work_dir.clone()).await {
             Ok(prepared) => {
-                tracing::info!(snapshot = %digest, "enforcing a new snapshot");
                 let (next, left) = prepared.enter(current.take());
                 if let Some(left) = left {
                     retired.spawn(left.retire());
                 }
-                self.save(&next.sealed).await;
+                self.unsaved = Some(next.sealed.clone());
                 *current = Some(next);
                 None
             }
@@ -97,9 +99,12 @@ impl Keeper {
         }
     }
 
-    async fn save(&self, sealed: &Sealed) {
+    /// Keeps a snapshot that came into force. Only afterwards: a slow disk does not hold up a revocation.
+    async fn save(&mut self) {
+        let Some(sealed) = self.unsaved.take() else { return };
+        tracing::info!(snapshot = %sealed.digest(), "enforcing a new snapshot");
         let Some(dir) = &self.state_dir else { return };
-        if let Err(error) = saved::save(dir, sealed).await {
+        if let Err(error) = saved::save(dir, &sealed).await {
             tracing::warn!(%error, "failed to keep the snapshot for the next start");
         }
     }

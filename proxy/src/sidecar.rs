@@ -106,6 +106,7 @@ impl Sidecar {
             state_dir: config.state_dir,
             work_dir: config.work_dir,
             wanted: Arc::default(),
+            unsaved: None,
         };
         let (front, back) = (CancellationToken::new(), CancellationToken::new());
         let (mut fronts, mut backs) = (JoinSet::new(), JoinSet::new());
