@@ -4,9 +4,17 @@
 use std::{collections::BTreeMap, path::Path};
 
 use clap::Args;
-use cotter_core::tool::{ToolObject, parse_list_result};
+use cotter_compiler::build::{BOOTSTRAP_KEY, OBSERVED_KEY};
+use cotter_core::{
+    catalogue::{Catalogue, Observed},
+    snapshot::{Digest, Sealed, Snapshot},
+    tool::{ToolObject, parse_list_result},
+};
 use cotter_crds::McpServer;
 use k8s_openapi::api::core::v1::ConfigMap;
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
 use kube::{
     Api, Client, Config,
     config::{KubeConfigOptions, Kubeconfig},
@@ -23,6 +31,18 @@ pub(crate) struct Target {
     /// Read from a cluster: the context of the kubeconfig
     #[arg(long, conflicts_with = "folder")]
     context: Option<String>,
+}
+
+/// What the operator keeps for a sidecar to start with.
+#[derive(Deserialize)]
+struct Bootstrap {
+    snapshot: Option<Announced>,
+}
+
+#[derive(Deserialize)]
+struct Announced {
+    digest: Digest,
+    snapshot: Box<RawValue>,
 }
 
 /// A server of a cluster.
@@ -57,7 +77,7 @@ impl Target {
         let maps: Api<ConfigMap> = Api::namespaced(client, &namespace);
         let map = maps.get(name).await.doing(format!("read the ConfigMap {namespace}/{name}"))?;
         let data = map.data.unwrap_or_default();
-        let list = data.get(cotter_compiler::build::OBSERVED_KEY).ok_or_else(unread)?;
+        let list = data.get(OBSERVED_KEY).ok_or_else(unread)?;
         let page = parse_list_result(list.as_bytes()).doing(format!("read the ConfigMap {namespace}/{name}"))?;
         let declared = found.spec.tools.into_iter().map(|tool| tool.name).collect();
         Ok(Seen {
@@ -65,6 +85,31 @@ impl Target {
             declared,
             observed: page.tools.into_iter().map(|tool| (tool.name.clone(), tool)).collect(),
         })
+    }
+
+    /// The snapshot that a server's sidecars are to enforce, and what they see of the server, as the pin judges it.
+    pub(crate) async fn snapshot(&self, server: &str) -> Result<(Snapshot, Option<Catalogue>), Failure> {
+        let (client, namespace) = self.client().await?;
+        let maps: Api<ConfigMap> = Api::namespaced(client, &namespace);
+        let name = format!("{server}-bootstrap");
+        let map = maps.get(&name).await.doing(format!("read the ConfigMap {namespace}/{name}"))?;
+        let text = map.data.unwrap_or_default().remove(BOOTSTRAP_KEY).unwrap_or_default();
+        let bootstrap: Bootstrap =
+            serde_json::from_str(&text).doing(format!("read the ConfigMap {namespace}/{name}"))?;
+        let unknown = || {
+            Failure::cannot(format!(
+                "the snapshot of {server} is too large for its ConfigMap: explain from the manifests"
+            ))
+        };
+        let announced = bootstrap.snapshot.ok_or_else(unknown)?;
+        let sealed = Sealed::open(announced.snapshot.get(), Some(announced.digest))
+            .doing(format!("read the snapshot of {server}"))?;
+        let seen = self.read(server).await.ok();
+        let catalogue = seen.map(|seen| {
+            let tools: Vec<ToolObject> = seen.observed.into_values().collect();
+            Catalogue::verify(sealed.snapshot(), &Observed { tools, digest: sealed.digest() })
+        });
+        Ok((Snapshot::clone(sealed.snapshot()), catalogue))
     }
 
     async fn client(&self) -> Result<(Client, String), Failure> {

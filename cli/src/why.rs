@@ -4,9 +4,9 @@ use std::path::PathBuf;
 
 use clap::Args;
 use cotter_core::{
-    catalogue::ToolState,
+    catalogue::{Catalogue, ToolState},
     decision::{Decision, Era, Kind},
-    name::ToolName,
+    name::{Issuer, ToolName},
     principal::Principal,
     reason::DenyReason,
     snapshot::Snapshot,
@@ -17,6 +17,7 @@ use serde_json::Value;
 
 use crate::{
     caller::Caller,
+    cluster::Target,
     failure::{Failure, Outcome},
     issuer::DevIssuer,
     running::Running,
@@ -38,6 +39,11 @@ pub(crate) struct Options {
     /// The folder of manifests whose `up` runs; the only running one by default
     #[arg(short, long, value_name = "DIR")]
     folder: Option<PathBuf>,
+    #[command(flatten)]
+    cluster: Target,
+    /// In a cluster: who minted the token; the first issuer that the McpServer declares by default
+    #[arg(long)]
+    issuer: Option<Issuer>,
 }
 
 /// One layer, as it is told.
@@ -47,8 +53,27 @@ struct Told {
     text: String,
 }
 
+/// What is known of a server: what is enforced, and how its tools stand.
+struct Known {
+    snapshot: Snapshot,
+    issuer: Issuer,
+    tool: Option<(bool, Option<ToolState>)>,
+}
+
 /// Runs the command.
 pub(crate) async fn run(options: &Options) -> Outcome {
+    let known = match options.cluster.is_meant() {
+        true => in_cluster(options).await?,
+        false => of_running(options).await?,
+    };
+    let now = Timestamp::now();
+    let principal = options.caller.principal(&known.issuer, now);
+    let mut told = vec![token(options, &known.snapshot), tenant(&known.snapshot, &principal), pin(known.tool)];
+    told.extend(policy(&known.snapshot, &principal, &options.tool, now)?);
+    say(options, &told)
+}
+
+async fn of_running(options: &Options) -> Result<Known, Failure> {
     let running = Running::find(options.folder.as_deref()).await?;
     let servers: Vec<Server> = running.get("/v1/servers").await?.unwrap_or_default();
     let server = servers.into_iter().find(|server| server.name == options.server);
@@ -56,17 +81,27 @@ pub(crate) async fn run(options: &Options) -> Outcome {
     let snapshot: Option<Snapshot> = running.get(&format!("/v1/snapshots/{}", options.server)).await?;
     let snapshot = snapshot
         .ok_or_else(|| Failure::cannot(format!("{} is not Accepted: cotter get mcps -o yaml", options.server)))?;
-    let now = Timestamp::now();
-    let issuer = DevIssuer::open(&running.state)?;
-    let principal = options.caller.principal(issuer.issuer(), now);
-    let mut told = vec![token(options, &server), tenant(&snapshot, &principal), pin(&server, options)];
-    told.extend(policy(&snapshot, &principal, &options.tool, now)?);
-    say(options, &told)
+    let tool = server.tools.iter().find(|tool| tool.name == options.tool.as_str());
+    let issuer = DevIssuer::open(&running.state)?.issuer().clone();
+    Ok(Known { snapshot, issuer, tool: tool.map(|tool| (tool.callable, tool.state)) })
 }
 
-fn token(options: &Options, server: &Server) -> Told {
-    let good = options.caller.is_for(&server.audience);
-    let text = format!("tokens have to be minted for {}", server.audience);
+/// In a cluster there are several issuers: the first declared one mints the token in question, unless the flags name another.
+async fn in_cluster(options: &Options) -> Result<Known, Failure> {
+    let (snapshot, catalogue) = options.cluster.snapshot(&options.server).await?;
+    let declared = snapshot.access.issuers.first().map(|issuer| issuer.issuer.clone());
+    let issuer = options.issuer.clone().or(declared);
+    let issuer = issuer.ok_or_else(|| Failure::cannot(format!("{} has no issuer: say --issuer", options.server)))?;
+    let name = options.tool.as_str();
+    let state = |catalogue: &Catalogue| catalogue.tools().into_iter().find(|tool| tool.name == name);
+    let tool = catalogue.as_ref().and_then(state).map(|tool| (tool.callable, Some(tool.state)));
+    let tool = tool.or_else(|| snapshot.tools.contains_key(name).then_some((false, None)));
+    Ok(Known { snapshot, issuer, tool })
+}
+
+fn token(options: &Options, snapshot: &Snapshot) -> Told {
+    let good = options.caller.is_for(snapshot.access.audience.as_str());
+    let text = format!("tokens have to be minted for {}", snapshot.access.audience);
     Told { layer: "token", refuses: (!good).then_some(DenyReason::TokenAudience), text }
 }
 
@@ -80,11 +115,10 @@ fn tenant(snapshot: &Snapshot, principal: &Principal) -> Told {
     Told { layer: "tenant", refuses: (!admitted).then_some(DenyReason::TenantNotAdmitted), text }
 }
 
-fn pin(server: &Server, options: &Options) -> Told {
-    let known = server.tools.iter().find(|tool| tool.name == options.tool.as_str());
+fn pin(known: Option<(bool, Option<ToolState>)>) -> Told {
     let (refuses, text) = match known {
         None => (Some(DenyReason::Unlisted), "spec.tools does not declare it".to_owned()),
-        Some(tool) => match (tool.callable, tool.state) {
+        Some(stands) => match stands {
             (true, Some(state)) => (None, format!("{state:?}: may be listed and called")),
             (false, Some(ToolState::Removed | ToolState::Missing)) => {
                 (Some(DenyReason::NotOffered), "the server does not offer it".to_owned())

@@ -13,6 +13,7 @@ mod sidecar;
 
 use k8s_openapi::api::{apps::v1::Deployment, core::v1::ServiceAccount};
 
+pub use bootstrap::BOOTSTRAP_KEY;
 pub use metadata::{LABEL_SERVER, MANAGED_BY, observed_name, service_account_name};
 pub use observed::OBSERVED_KEY;
 pub(crate) use observed::observed;

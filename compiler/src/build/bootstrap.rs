@@ -12,7 +12,7 @@ use super::metadata;
 use crate::{server::Server, world::ClusterSettings};
 
 /// The key of the ConfigMap and the name of the file.
-pub(super) const FILE: &str = "bootstrap.json";
+pub const BOOTSTRAP_KEY: &str = "bootstrap.json";
 
 /// A ConfigMap holds 1 MiB. A larger snapshot is left out: its sidecars wait for the operator at their first start.
 const MAX_SNAPSHOT: usize = 900 * 1024;
@@ -45,7 +45,7 @@ pub(super) fn config_map(server: &Server, settings: &ClusterSettings, sealed: &S
     let text = serde_json::to_string(&bootstrap).unwrap_or_default();
     ConfigMap {
         metadata: metadata::of(server, &metadata::bootstrap_name(server)),
-        data: Some(BTreeMap::from([(FILE.to_owned(), text)])),
+        data: Some(BTreeMap::from([(BOOTSTRAP_KEY.to_owned(), text)])),
         ..ConfigMap::default()
     }
 }

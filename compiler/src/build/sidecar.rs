@@ -40,7 +40,7 @@ const ADMIN_PORTS: [u16; 2] = [9090, 19090];
 pub(super) fn container(server: &Server, settings: &ClusterSettings) -> Container {
     let (port, admin) = (free(PORTS, server), free(ADMIN_PORTS, server));
     let args = [
-        format!("--bootstrap={BOOTSTRAP_DIR}/{}", bootstrap::FILE),
+        format!("--bootstrap={BOOTSTRAP_DIR}/{}", bootstrap::BOOTSTRAP_KEY),
         format!("--token-file={TOKEN_DIR}/{}", pod::TOKEN_FILE),
         format!("--state-dir={STATE_DIR}"),
         format!("--listen=0.0.0.0:{port}"),
