@@ -78,6 +78,11 @@ fn until(mut holds: impl FnMut() -> bool) {
     }
 }
 
+/// A number of seconds that no other run of the tests sleeps for, and by which a process is found.
+fn mark(number: u32) -> String {
+    format!("{number}.{}", std::process::id())
+}
+
 /// Processes that have this word among their arguments, without the shim, which has it too.
 fn running(word: &str) -> usize {
     let lines = std::fs::read_dir("/proc").unwrap().flatten().map(|entry| std::fs::read(entry.path().join("cmdline")));
@@ -110,33 +115,36 @@ fn each_connection_is_a_process_and_what_comes_is_passed_on_at_once() {
 
 #[test]
 fn a_closed_connection_ends_the_process_with_all_that_it_started() {
-    let shim = Shim::start("per-session", "sleep 86011 & while read -r line; do echo $line; done");
+    let mark = mark(86011);
+    let shim = Shim::start("per-session", &format!("sleep {mark} & while read -r line; do echo $line; done"));
     let mut stream = shim.connect();
     stream.get_mut().write_all(b"x\n").unwrap();
     assert_eq!(line(&mut stream), "x\n");
-    until(|| running("86011") > 0);
+    until(|| running(&mark) > 0);
     drop(stream);
-    until(|| running("86011") == 0);
+    until(|| running(&mark) == 0);
     drop(shim);
 }
 
 #[test]
 fn a_process_that_ends_closes_its_connection_even_if_something_keeps_its_output() {
-    let shim = Shim::start("per-session", "sleep 86012 & read -r line; exit 0");
+    let mark = mark(86012);
+    let shim = Shim::start("per-session", &format!("sleep {mark} & read -r line; exit 0"));
     let mut stream = shim.connect();
     stream.get_mut().write_all(b"x\n").unwrap();
     assert_eq!(line(&mut stream), "");
-    until(|| running("86012") == 0);
+    until(|| running(&mark) == 0);
     drop(shim);
 }
 
 #[test]
 fn a_process_that_ignores_its_end_is_killed() {
-    let shim = Shim::start("per-session", "trap '' TERM; echo up; while :; do sleep 86013; done");
+    let mark = mark(86013);
+    let shim = Shim::start("per-session", &format!("trap '' TERM; echo up; while :; do sleep {mark}; done"));
     let mut stream = shim.connect();
     assert_eq!(line(&mut stream), "up\n");
     drop(stream);
-    until(|| running("86013") == 0);
+    until(|| running(&mark) == 0);
     drop(shim);
 }
 
@@ -165,13 +173,14 @@ fn shared_means_one_process_at_a_time() {
 
 #[test]
 fn a_signal_ends_every_process_and_removes_the_socket() {
-    let shim = Shim::start("per-session", "echo up; sleep 86014");
+    let mark = mark(86014);
+    let shim = Shim::start("per-session", &format!("echo up; sleep {mark}"));
     let mut streams: Vec<_> = (0..3).map(|_| shim.connect()).collect();
     streams.iter_mut().for_each(|stream| assert_eq!(line(stream), "up\n"));
     let (socket, began) = (shim.socket.clone(), Instant::now());
     assert!(shim.stop().status.success());
     assert!(began.elapsed() < Duration::from_secs(2));
-    assert_eq!(running("86014"), 0);
+    assert_eq!(running(&mark), 0);
     assert!(!socket.exists());
 }
 

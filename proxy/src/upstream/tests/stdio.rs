@@ -24,6 +24,11 @@ async fn open(body: &str) -> (Upstream, Conversation) {
     (upstream, conversation)
 }
 
+/// A number of seconds that no other run of the tests sleeps for, and by which a process is found.
+fn mark(number: u32) -> String {
+    format!("{number}.{}", std::process::id())
+}
+
 /// Whether any process has this word in its command line.
 fn runs(word: &str) -> bool {
     std::fs::read_dir("/proc").unwrap().flatten().any(|entry| {
@@ -170,13 +175,14 @@ cat >/dev/null"#;
 
 #[tokio::test]
 async fn a_server_that_ignores_its_end_is_killed_with_all_that_it_started() {
-    // 86001 marks the grandchild, which ignores SIGTERM like its parent.
-    let body = "trap '' TERM; sleep 86001 & echo ready; while :; do sleep 86001; done";
-    let (upstream, conversation) = open(body).await;
-    assert!(runs("86001"));
+    // The mark is on the grandchild, which ignores SIGTERM like its parent.
+    let mark = mark(86001);
+    let body = format!("trap '' TERM; sleep {mark} & echo ready; while :; do sleep {mark}; done");
+    let (upstream, conversation) = open(&body).await;
+    assert!(runs(&mark));
     let began = std::time::Instant::now();
     conversation.close().await;
-    gone("86001").await;
+    gone(&mark).await;
     assert!(began.elapsed() >= Duration::from_secs(4), "it was asked twice first");
     upstream.shutdown().await;
 }
@@ -194,9 +200,11 @@ async fn gone(word: &str) {
 
 #[tokio::test]
 async fn what_a_server_started_ends_with_it_even_if_it_ends_by_itself() {
-    let (_upstream, conversation) = open("sleep 86002 >/dev/null 2>&1 & read -r line; exit 0").await;
+    let mark = mark(86002);
+    let body = format!("sleep {mark} >/dev/null 2>&1 & read -r line; exit 0");
+    let (_upstream, conversation) = open(&body).await;
     assert!(call(&conversation, "{}").await.is_err());
-    gone("86002").await;
+    gone(&mark).await;
 }
 
 #[tokio::test]
