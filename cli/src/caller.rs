@@ -5,7 +5,8 @@ use std::{collections::BTreeSet, path::PathBuf};
 use clap::Args;
 use cotter_core::{
     name::{Audience, Issuer, Scope, Subject, Tenant},
-    principal::{Actor, Principal},
+    principal::{Actor, Principal, ServiceAccount},
+    snapshot::Access,
 };
 use jiff::{SignedDuration, Timestamp};
 use serde_json::json;
@@ -33,9 +34,19 @@ pub(crate) struct Caller {
     /// Who acts on the subject's behalf (RFC 8693 `act`)
     #[arg(long)]
     actor: Option<Subject>,
+    /// Be a service account instead: its tokens have no scopes, and its tenant comes from the McpServer
+    #[arg(long, value_name = "NAMESPACE/NAME", value_parser = account, conflicts_with_all = ["subject", "tenant", "scope"])]
+    service_account: Option<ServiceAccount>,
     /// Whom the token is for; the server's own audience by default
     #[arg(long)]
     audience: Option<Audience>,
+}
+
+fn account(text: &str) -> Result<ServiceAccount, String> {
+    let wrong = || format!("{text:?} is no service account: write NAMESPACE/NAME");
+    let (namespace, name) = text.split_once('/').ok_or_else(wrong)?;
+    let namespace = namespace.parse().map_err(|error| format!("{error}"))?;
+    Ok(ServiceAccount { namespace, name: name.to_owned() })
 }
 
 /// Scopes, as one argument.
@@ -51,9 +62,10 @@ impl Caller {
     /// A token from the folder's development issuer.
     pub(crate) fn token(&self, state: &State, audience: &str) -> Result<String, Failure> {
         let claims = Claims {
-            subject: self.subject.clone(),
+            subject: self.subject()?,
             tenant: self.tenant.clone(),
             scopes: self.scope.as_ref().map(|scopes| scopes.0.clone()),
+            is_account: self.service_account.is_some(),
             audience: match &self.audience {
                 Some(audience) => audience.clone(),
                 None => audience.parse().doing("read the server's audience")?,
@@ -63,10 +75,23 @@ impl Caller {
         DevIssuer::open(state)?.mint(&claims, Timestamp::now())
     }
 
+    /// The subject: the service account's name as a cluster writes it, where it is one.
+    fn subject(&self) -> Result<Subject, Failure> {
+        match &self.service_account {
+            None => Ok(self.subject.clone()),
+            Some(account) => format!("system:serviceaccount:{}:{}", account.namespace, account.name)
+                .parse()
+                .doing("name the service account"),
+        }
+    }
+
     /// The principal that a token of these flags would be.
-    pub(crate) fn principal(&self, issuer: &Issuer, now: Timestamp) -> Principal {
-        let actor = self.actor.clone().map(|subject| Actor { issuer: issuer.clone(), subject });
-        Principal {
+    pub(crate) fn principal(&self, issuer: &Issuer, access: &Access, now: Timestamp) -> Result<Principal, Failure> {
+        if let Some(account) = &self.service_account {
+            return self.account_principal(account, access, now);
+        }
+        let actor = self.actor.clone().map(|subject| Actor { issuer: issuer.clone(), subject, service_account: None });
+        Ok(Principal {
             issuer: issuer.clone(),
             subject: self.subject.clone(),
             tenant: self.tenant.clone(),
@@ -77,7 +102,36 @@ impl Caller {
             actor,
             claims: [("sub".to_owned(), json!(self.subject)), ("iss".to_owned(), json!(issuer))].into_iter().collect(),
             expires_at: now + SignedDuration::from_hours(1),
-        }
+        })
+    }
+
+    fn account_principal(
+        &self,
+        account: &ServiceAccount,
+        access: &Access,
+        now: Timestamp,
+    ) -> Result<Principal, Failure> {
+        let accepted =
+            access.issuers.iter().find_map(|issuer| issuer.service_accounts.as_ref().map(|tenants| (issuer, tenants)));
+        let (issuer, accounts) = accepted.ok_or_else(|| {
+            Failure::no("this server accepts no service accounts: set access.serviceAccounts.enabled")
+        })?;
+        let tenant = match accounts.tenants.get(&account.namespace) {
+            Some(mapped) => mapped.clone(),
+            None => account.namespace.as_str().parse().doing("read the namespace as a tenant")?,
+        };
+        Ok(Principal {
+            issuer: issuer.issuer.clone(),
+            subject: self.subject()?,
+            tenant: Some(tenant),
+            scopes: None,
+            groups: BTreeSet::new(),
+            service_account: Some(account.clone()),
+            actor: None,
+            actor_chain: Vec::new(),
+            claims: std::collections::BTreeMap::new(),
+            expires_at: now + SignedDuration::from_hours(1),
+        })
     }
 
     /// Whether the token would be for this audience.
@@ -88,6 +142,9 @@ impl Caller {
     /// The flags again, for a command that is shown to the person.
     pub(crate) fn flags(&self) -> String {
         let mut flags = String::new();
+        if let Some(account) = &self.service_account {
+            flags.push_str(&format!(" --service-account {}/{}", account.namespace, account.name));
+        }
         if self.subject.as_str() != "developer" {
             flags.push_str(&format!(" --subject {}", self.subject));
         }

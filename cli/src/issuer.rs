@@ -7,9 +7,10 @@ use aws_lc_rs::{
     signature::{ECDSA_P256_SHA256_FIXED_SIGNING, EcdsaKeyPair, KeyPair as _},
 };
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
+use cotter_compiler::world::ClusterIssuer;
 use cotter_core::{
     name::{Audience, Issuer, Scope, Subject, Tenant},
-    snapshot::Digest,
+    snapshot::{Digest, TrustedIssuer},
 };
 use jiff::{SignedDuration, Timestamp};
 use jsonwebtoken::{Algorithm, EncodingKey, Header};
@@ -44,6 +45,18 @@ pub(crate) struct Claims {
     pub(crate) audience: Audience,
     /// Who acts (RFC 8693), by subject.
     pub(crate) actor: Option<Subject>,
+    /// Whether it is a service account's: its subject is one, minted as a cluster would.
+    pub(crate) is_account: bool,
+}
+
+/// The issuer that mints service-account tokens on a laptop, with the same key.
+pub(crate) fn accounts_issuer(issuer: &Issuer) -> Result<Issuer, Failure> {
+    format!("{issuer}:serviceaccounts").parse().doing("name the development issuer")
+}
+
+/// What stands for the cluster's issuer on a laptop.
+pub(crate) fn service_accounts(issuer: &TrustedIssuer) -> Option<ClusterIssuer> {
+    Some(ClusterIssuer { issuer: accounts_issuer(&issuer.issuer).ok()?, jwks: issuer.jwks.clone() })
 }
 
 impl DevIssuer {
@@ -78,8 +91,9 @@ impl DevIssuer {
     /// Signs a token.
     pub(crate) fn mint(&self, claims: &Claims, now: Timestamp) -> Result<String, Failure> {
         let header = Header { kid: Some(self.kid.clone()), ..Header::new(Algorithm::ES256) };
+        let issuer = if claims.is_account { accounts_issuer(&self.issuer)? } else { self.issuer.clone() };
         let mut body = json!({
-            "iss": self.issuer, "sub": claims.subject, "aud": claims.audience,
+            "iss": issuer, "sub": claims.subject, "aud": claims.audience,
             "iat": now.as_second(), "exp": (now + VALID).as_second(),
         });
         if let Some(body) = body.as_object_mut() {

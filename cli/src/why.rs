@@ -67,7 +67,7 @@ pub(crate) async fn run(options: &Options) -> Outcome {
         false => of_running(options).await?,
     };
     let now = Timestamp::now();
-    let principal = options.caller.principal(&known.issuer, now);
+    let principal = options.caller.principal(&known.issuer, &known.snapshot.access, now)?;
     let mut told = vec![token(options, &known.snapshot), tenant(&known.snapshot, &principal), pin(known.tool)];
     told.extend(policy(&known.snapshot, &principal, &options.tool, now)?);
     say(options, &told)

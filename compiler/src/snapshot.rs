@@ -10,7 +10,7 @@ use cotter_core::{
 use crate::{
     keys,
     server::Server,
-    world::{ClusterSettings, Data, Mode, Resolved, Unresolved},
+    world::{ClusterIssuer, Data, Mode, Resolved, Unresolved},
 };
 
 /// The modules of a server, or why they are not there.
@@ -102,8 +102,13 @@ pub(crate) fn keyring(
         ring.issuers.push(TrustedIssuer { name: name.clone(), issuer, jwks, claims, service_accounts: None });
     }
     match mode {
-        Mode::Cluster(settings) => ring.add_service_accounts(server, settings),
-        Mode::Local(folder) => ring.issuers.extend(folder.dev_issuer.clone()),
+        Mode::Cluster(settings) => ring.add_service_accounts(server, &settings.service_accounts),
+        Mode::Local(folder) => {
+            if let Some(accounts) = folder.service_accounts.clone() {
+                ring.add_service_accounts(server, &Ok(accounts));
+            }
+            ring.issuers.extend(folder.dev_issuer.clone());
+        }
     }
     ring
 }
@@ -122,9 +127,9 @@ impl Keyring {
         }
     }
 
-    fn add_service_accounts(&mut self, server: &Server, settings: &ClusterSettings) {
+    fn add_service_accounts(&mut self, server: &Server, cluster: &Resolved<ClusterIssuer>) {
         let Some(accounts) = &server.access.service_accounts else { return };
-        let cluster = match &settings.service_accounts {
+        let cluster = match cluster {
             Ok(cluster) => cluster,
             Err(why) => {
                 self.problems.push(("serviceAccounts".to_owned(), why.clone()));

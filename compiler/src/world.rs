@@ -114,6 +114,8 @@ pub struct LocalSettings {
     pub port: u16,
     /// The folder's development issuer, accepted beside the manifest's own.
     pub dev_issuer: Option<TrustedIssuer>,
+    /// Who stands for the cluster's issuer of service-account tokens here, for servers that accept them.
+    pub service_accounts: Option<ClusterIssuer>,
     /// Where credentials for remote servers are put as files.
     pub state_dir: PathBuf,
     /// Secrets of the folder.

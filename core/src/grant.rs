@@ -108,9 +108,7 @@ impl Party {
         match self {
             Self::Subject { issuer, subject } => *issuer == actor.issuer && *subject == actor.subject,
             Self::Claims(_) => false,
-            Self::ServiceAccount(account) => {
-                actor.subject.as_str() == format!("system:serviceaccount:{}:{}", account.namespace, account.name)
-            }
+            Self::ServiceAccount(account) => actor.service_account.as_ref() == Some(account),
         }
     }
 }
@@ -200,6 +198,23 @@ impl Grant {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_actor_is_a_service_account_only_where_the_cluster_vouches_for_it() {
+        let account = serde_json::json!({"namespace": "support", "name": "bot"});
+        let party: Party = serde_json::from_value(serde_json::json!({"serviceAccount": account})).unwrap();
+        let principal = |service_account: Option<&Value>| {
+            let mut actor =
+                serde_json::json!({"issuer": "https://corp", "subject": "system:serviceaccount:support:bot"});
+            if let Some(account) = service_account {
+                actor["serviceAccount"] = account.clone();
+            }
+            let text = serde_json::json!({"issuer": "https://corp", "subject": "mia", "actor": actor, "expiresAt": "2026-11-30T00:00:00Z"});
+            serde_json::from_value::<Principal>(text).unwrap()
+        };
+        assert!(party.is_actor_of(&principal(Some(&account))));
+        assert!(!party.is_actor_of(&principal(None)), "a subject that reads like one is none");
+    }
 
     fn glob(text: &str) -> Glob {
         text.parse().unwrap()

@@ -11,11 +11,15 @@ use crate::name::{Issuer, Namespace, Scope, Subject, Tenant};
 
 /// Somebody that a token names as acting (RFC 8693 section 4.1).
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
 pub struct Actor {
     /// Who vouches for the actor: the `iss` inside `act`, else the token's issuer.
     pub issuer: Issuer,
     /// The actor's subject.
     pub subject: Subject,
+    /// The service account, where this cluster's own issuer vouches for the actor. A subject that merely reads like one is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub service_account: Option<ServiceAccount>,
 }
 
 /// A service account of this cluster.

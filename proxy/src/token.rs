@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use cotter_core::{
+    name::Issuer,
     principal::Principal,
     reason::DenyReason,
     snapshot::{Access, ClaimNames, ServiceAccounts},
@@ -34,6 +35,8 @@ const DEPTH: u8 = 32;
 pub struct Verifier {
     audiences: Vec<String>,
     issuers: BTreeMap<String, Trusted>,
+    /// Issuers whose subjects are service accounts of this cluster.
+    clusters: Vec<Issuer>,
 }
 
 #[derive(Debug)]
@@ -55,7 +58,8 @@ impl Verifier {
             // Two entries for one issuer would make the answer depend on their order: the first one counts.
             issuers.entry(issuer.issuer.as_str().to_owned()).or_insert(trusted);
         }
-        Self { audiences, issuers }
+        let clusters = access.issuers.iter().filter(|issuer| issuer.service_accounts.is_some());
+        Self { audiences, issuers, clusters: clusters.map(|issuer| issuer.issuer.clone()).collect() }
     }
 
     /// Who presents this token.
@@ -79,7 +83,7 @@ impl Verifier {
         let key = trusted.keys.fit(kid.as_deref(), algorithm)?;
         let rules = self.rules(algorithm, issuer);
         jsonwebtoken::decode::<IgnoredAny>(token, key, &rules).map_err(|error| refused(error.kind()))?;
-        claims::principal(claims, &trusted.claims, trusted.service_accounts.as_ref())
+        claims::principal(claims, &trusted.claims, trusted.service_accounts.as_ref(), &self.clusters)
     }
 
     fn rules(&self, algorithm: Algorithm, issuer: &str) -> Validation {

@@ -252,3 +252,25 @@ fn a_policy_is_swapped_under_a_live_caller_and_a_bad_one_changes_nothing() {
     folder.write("policy.yaml", &policy(NO_REFUNDS));
     up.wait_until("mcps", "support", |_| ask("refund").status == 403);
 }
+
+#[test]
+#[ignore = "needs the public clients and servers of tests/tools"]
+fn a_service_account_may_do_what_its_delegation_gives_and_nothing_once_it_is_suspended() {
+    let folder = Folder::of_example("support-desk");
+    let up = Up::start(&folder, &[]);
+    up.wait_for_tools("support", "2/2");
+    let url = up.endpoint("support");
+    let list = |account: &str| modern(&url, &up.token(&["--service-account", account]), "tools/list", None, json!({}));
+    let bot = list("support/triage-bot");
+    assert_eq!(Client::names(&bot.json()), ["policy_lookup"]);
+    let other = list("support/somebody");
+    assert_eq!((other.status, other.json()["error"]["data"]["reason"].clone()), (403, json!("NoDelegation")));
+    let foreign = list("elsewhere/triage-bot");
+    assert_eq!((foreign.status, foreign.json()["error"]["data"]["reason"].clone()), (403, json!("TenantNotAdmitted")));
+
+    folder.replace("delegation.yaml", "spec:\n", "spec:\n  suspended: true\n");
+    up.wait_until("adel", "triage-bot", |object| object.to_string().contains("Suspended"));
+    up.wait_until("adel", "triage-bot", |_| list("support/triage-bot").status == 403);
+    let why = up.cotter(&["why", "support", "policy_lookup", "--service-account", "support/triage-bot"]);
+    assert!(why.out.contains("NoDelegation"), "{}", why.out);
+}

@@ -13,7 +13,7 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 use super::{inventory::namespace, program};
-use crate::{columns, folder::Manifest};
+use crate::{columns, folder::Manifest, issuer};
 
 const NOT_FETCHED: &str =
     "`cotter up` does not fetch keys: name them by jwks.configMapRef, or use the development issuer";
@@ -77,6 +77,7 @@ impl Surroundings<'_> {
         let settings = LocalSettings {
             port,
             dev_issuer: self.issuer.cloned(),
+            service_accounts: self.issuer.and_then(issuer::service_accounts),
             folder: self.given.to_owned(),
             state_dir: self.state_dir.to_path_buf(),
             secrets: within(&self.secrets, &namespace),

@@ -80,7 +80,11 @@ fn any_principal(dice: &mut Dice) -> Principal {
     principal.tenant = [None, Some("tenant-7"), Some("tenant-7"), Some("tenant-8")][dice.roll(4)]
         .map(|tenant| tenant.parse().unwrap());
     if dice.roll(5) == 0 {
-        principal.actor = Some(Actor { issuer: principal.issuer.clone(), subject: dice.pick(NAMES).parse().unwrap() });
+        principal.actor = Some(Actor {
+            issuer: principal.issuer.clone(),
+            subject: dice.pick(NAMES).parse().unwrap(),
+            service_account: None,
+        });
     }
     if dice.roll(2) == 0 {
         principal.claims.insert("team".to_owned(), serde_json::json!(["desk", "other"]));

@@ -18,11 +18,13 @@ const MAX_ACTORS: usize = 8;
 
 const SERVICE_ACCOUNT: &str = "system:serviceaccount:";
 
-/// Reads the principal of claims whose signature, issuer, audience and times were verified.
+/// Reads the principal of claims whose signature, issuer, audience and times were verified. `cluster` is set where this cluster minted the
+/// token; `clusters` are the issuers whose subjects are service accounts.
 pub(super) fn principal(
     claims: Map<String, Value>,
     names: &ClaimNames,
     cluster: Option<&ServiceAccounts>,
+    clusters: &[Issuer],
 ) -> Result<Principal, Refusal> {
     let issuer: Issuer = parsed(&claims, "iss")?.ok_or_else(|| wrong("iss"))?;
     let subject: Subject = parsed(&claims, "sub")?.ok_or_else(|| wrong("sub"))?;
@@ -30,7 +32,7 @@ pub(super) fn principal(
     if claims.get("nbf").is_some_and(|nbf| !nbf.is_number()) {
         return Err(wrong("nbf"));
     }
-    let actor_chain = actors(claims.get("act"), &issuer)?;
+    let actor_chain = actors(claims.get("act"), &issuer, clusters)?;
     let mut principal = Principal {
         tenant: None,
         scopes: None,
@@ -69,16 +71,21 @@ fn parsed<T: std::str::FromStr>(claims: &Map<String, Value>, name: &str) -> Resu
 
 /// A service account of this cluster: its namespace is its tenant unless it is mapped, and it has no scopes.
 fn identify(principal: &mut Principal, cluster: &ServiceAccounts) -> Result<(), Refusal> {
-    let account = principal.subject.as_str().strip_prefix(SERVICE_ACCOUNT).and_then(|rest| rest.split_once(':'));
-    let (namespace, name) = account.filter(|(_, name)| !name.is_empty()).ok_or_else(|| wrong("sub"))?;
-    let namespace: Namespace = namespace.parse().map_err(|_| wrong("sub"))?;
-    let tenant = match cluster.tenants.get(&namespace) {
+    let account = account(&principal.subject).ok_or_else(|| wrong("sub"))?;
+    let tenant = match cluster.tenants.get(&account.namespace) {
         Some(mapped) => mapped.clone(),
-        None => namespace.as_str().parse::<Tenant>().map_err(|_| wrong("sub"))?,
+        None => account.namespace.as_str().parse::<Tenant>().map_err(|_| wrong("sub"))?,
     };
     principal.tenant = Some(tenant);
-    principal.service_account = Some(ServiceAccount { namespace, name: name.to_owned() });
+    principal.service_account = Some(account);
     Ok(())
+}
+
+/// The service account that a subject of a cluster's own issuer names.
+fn account(subject: &Subject) -> Option<ServiceAccount> {
+    let (namespace, name) = subject.as_str().strip_prefix(SERVICE_ACCOUNT)?.split_once(':')?;
+    let namespace: Namespace = namespace.parse().ok()?;
+    (!name.is_empty()).then(|| ServiceAccount { namespace, name: name.to_owned() })
 }
 
 /// `None` where the claim is of a wrong type; `Some(None)` where there is none; an empty claim states "none".
@@ -104,13 +111,14 @@ fn groups(claim: Option<&Value>) -> Option<BTreeSet<String>> {
 }
 
 /// The actors of RFC 8693 section 4.1, outermost first. An actor without `iss` has the token's issuer.
-fn actors(claim: Option<&Value>, issuer: &Issuer) -> Result<Vec<Actor>, Refusal> {
+fn actors(claim: Option<&Value>, issuer: &Issuer, clusters: &[Issuer]) -> Result<Vec<Actor>, Refusal> {
     let (mut chain, mut next) = (Vec::new(), claim);
     while let Some(value) = next {
         let members = value.as_object().filter(|_| chain.len() < MAX_ACTORS).ok_or_else(|| wrong("act"))?;
         let subject = parsed(members, "sub").ok().flatten().ok_or_else(|| wrong("act"))?;
         let issuer = parsed(members, "iss").map_err(|_| wrong("act"))?.unwrap_or_else(|| issuer.clone());
-        chain.push(Actor { issuer, subject });
+        let service_account = clusters.contains(&issuer).then(|| account(&subject)).flatten();
+        chain.push(Actor { issuer, subject, service_account });
         next = members.get("act");
     }
     Ok(chain)
