@@ -13,7 +13,12 @@ pub fn id() -> String {
         std::process::abort();
     }
     let digit = |nibble: u8| char::from(DIGITS.get(usize::from(nibble)).copied().unwrap_or(b'0'));
-    bytes.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).collect()
+    let mut id = String::with_capacity(2 * bytes.len());
+    for byte in bytes {
+        id.push(digit(byte >> 4));
+        id.push(digit(byte & 15));
+    }
+    id
 }
 
 /// A number from 0 to 1, for spreading things in time. Where the system gives no randomness it is 1.

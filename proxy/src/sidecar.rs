@@ -152,6 +152,7 @@ impl Sidecar {
         while self.fronts.join_next().await.is_some() {}
         self.back.cancel();
         while self.backs.join_next().await.is_some() {}
+        self.shared.audit.settle().await;
     }
 }
 
