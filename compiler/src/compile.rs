@@ -78,6 +78,7 @@ pub fn compile(world: &World) -> Plan {
         pinned: pins.first().map(|(_, check)| check.pin.tools.len()).unwrap_or_default(),
         live,
         rows: &rows,
+        ready_pods: world.ready_pods,
         has_observed: seen.is_some(),
         now: world.now,
     }

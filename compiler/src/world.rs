@@ -49,6 +49,8 @@ pub struct World {
     pub policies: BTreeMap<String, Resolved<Data>>,
     /// What the live sidecars of this server report. A sidecar that is gone is not here.
     pub reports: Vec<Report>,
+    /// How many pods of this server its Service leads to; `None` where that is not known, and on a laptop, which has no Service.
+    pub ready_pods: Option<u32>,
     /// The namespace's other servers, with what their own last compile saw: a delegation may name several.
     pub others: BTreeMap<String, Evidence>,
     /// The time of this pass. It decides conditions, and never anything in a snapshot but whether a delegation is

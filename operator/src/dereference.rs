@@ -44,6 +44,7 @@ pub fn dereference(operator: &Operator, key: &ServerKey) -> Slice {
         keys,
         policies,
         reports: reports(operator, key),
+        ready_pods: ready_pods(operator, key),
         others: operator.others(key),
         now: Timestamp::now(),
         server,
@@ -54,6 +55,12 @@ fn reports(operator: &Operator, key: &ServerKey) -> Vec<Report> {
     let (Ok(namespace), Ok(name)) = (key.namespace.parse(), key.name.parse()) else { return Vec::new() };
     let live = operator.fleet.live(&ServerRef { namespace, name });
     live.iter().map(|report| report.as_ref().clone()).collect()
+}
+
+fn ready_pods(operator: &Operator, key: &ServerKey) -> Option<u32> {
+    let deployment = operator.stores.deployments.get(&key.object())?;
+    let ready = deployment.status.as_ref().and_then(|status| status.ready_replicas);
+    u32::try_from(ready.unwrap_or_default()).ok()
 }
 
 fn settings(operator: &Operator, key: &ServerKey, server: &McpServer) -> ClusterSettings {

@@ -54,7 +54,7 @@ pub mod watch;
 
 use crate::{
     key::ServerKey,
-    marking::{Concerns, Marker, of_child, of_delegation, of_pin, of_server},
+    marking::{Concerns, Marker, Noted, of_child, of_delegation, of_pin, of_server},
     operator::Operator,
     queue::Queue,
     settings::Settings,
@@ -197,7 +197,14 @@ fn watch_kind<K>(
     concerns: Concerns<K>,
     (stores, queue, complain): Marking,
 ) where
-    K: Resource<DynamicType = ()> + Clone + std::fmt::Debug + serde::de::DeserializeOwned + Send + Sync + 'static,
+    K: Resource<DynamicType = ()>
+        + Clone
+        + Noted
+        + std::fmt::Debug
+        + serde::de::DeserializeOwned
+        + Send
+        + Sync
+        + 'static,
 {
     let api = Api::<DeserializeGuard<K>>::all(client.clone());
     let marker = Marker::new(concerns, stores, queue, complain);

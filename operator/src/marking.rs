@@ -4,6 +4,10 @@ use std::{collections::HashSet, sync::Arc};
 
 use cotter_compiler::build::LABEL_SERVER;
 use cotter_crds::{AgentDelegation, McpServer, ToolPin};
+use k8s_openapi::api::{
+    apps::v1::Deployment,
+    core::v1::{ConfigMap, Service, ServiceAccount},
+};
 use kube::{Resource, ResourceExt, api::ObjectMeta, core::error_boundary::InvalidObject};
 use tokio::sync::mpsc;
 
@@ -17,6 +21,27 @@ use crate::{
 
 /// Finds the servers that an object concerns.
 pub type Concerns<K> = fn(&K, &Stores) -> Vec<ServerKey>;
+
+/// What a pass reads of an object beside its spec and labels.
+pub trait Noted {
+    /// A number that is another one where it has changed.
+    fn noted(&self) -> i32 {
+        0
+    }
+}
+
+impl Noted for McpServer {}
+impl Noted for ToolPin {}
+impl Noted for AgentDelegation {}
+impl Noted for Service {}
+impl Noted for ServiceAccount {}
+impl Noted for ConfigMap {}
+impl Noted for Deployment {
+    /// How many of its pods can be called.
+    fn noted(&self) -> i32 {
+        self.status.as_ref().and_then(|status| status.ready_replicas).unwrap_or_default()
+    }
+}
 
 /// Marks servers for what a watch sees.
 pub struct Marker<K> {
@@ -53,10 +78,11 @@ impl<K> Marker<K> {
 
 impl<K> Watched<K> for Marker<K>
 where
-    K: Resource<DynamicType = ()> + Send + Sync + 'static,
+    K: Resource<DynamicType = ()> + Noted + Send + Sync + 'static,
 {
     fn changed(&mut self, before: Option<Arc<K>>, after: &K) {
-        if before.as_ref().is_some_and(|before| is_same(before.meta(), after.meta())) {
+        let same = |before: &Arc<K>| is_same(before.meta(), after.meta()) && before.noted() == after.noted();
+        if before.as_ref().is_some_and(same) {
             return;
         }
         if let Some(before) = before {
@@ -90,7 +116,7 @@ fn place(metadata: &ObjectMeta) -> ServerKey {
     ServerKey::new(text(&metadata.namespace), text(&metadata.name))
 }
 
-/// Whether nothing changed but the status, which is our own to write: what a pass reads is spec and labels. Objects
+/// Whether nothing changed but the status, which for our own kinds is ours to write: what a pass reads is spec and labels. Objects
 /// without a generation have no status either.
 fn is_same(before: &ObjectMeta, after: &ObjectMeta) -> bool {
     let content = |metadata: &ObjectMeta| match metadata.generation {

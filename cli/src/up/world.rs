@@ -91,6 +91,7 @@ impl Surroundings<'_> {
             pins: pins.cloned().collect(),
             delegations: delegations.cloned().collect(),
             reports,
+            ready_pods: None,
             others,
             now,
         }

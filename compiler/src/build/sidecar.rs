@@ -56,7 +56,8 @@ pub(super) fn container(server: &Server, settings: &ClusterSettings) -> Containe
         resources: Some(resources(server)),
         volume_mounts: Some(mounts(server)),
         security_context: Some(security_context()),
-        readiness_probe: Some(Probe { period_seconds: Some(2), failure_threshold: Some(2), ..probe("/readyz") }),
+        // Often: until it was asked a new pod is not called, and one whose server is gone still is.
+        readiness_probe: Some(Probe { period_seconds: Some(1), failure_threshold: Some(3), ..probe("/readyz") }),
         liveness_probe: Some(Probe { period_seconds: Some(10), failure_threshold: Some(6), ..probe("/healthz") }),
         ..Container::default()
     }

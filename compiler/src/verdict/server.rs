@@ -45,6 +45,7 @@ pub(crate) struct Case<'a> {
     pub(crate) pinned: usize,
     pub(crate) live: Live<'a>,
     pub(crate) rows: &'a [Row],
+    pub(crate) ready_pods: Option<u32>,
     pub(crate) has_observed: bool,
     pub(crate) now: Timestamp,
 }
@@ -128,7 +129,7 @@ impl Case<'_> {
         if reports.is_empty() {
             return match self.server {
                 Some(server) if server.replicas == 0 => say::scaled_to_zero("spec.replicas is 0, so that no pod runs"),
-                _ => say::no_sidecar(self.no_sidecar()),
+                _ => say::no_sidecar(self.pods("no sidecar is connected yet")),
             };
         }
         let serves =
@@ -140,19 +141,17 @@ impl Case<'_> {
         });
         match serving {
             0 => say::upstream_unreachable(why.unwrap_or_default()),
+            // A sidecar serves some time before its platform knows: until then a caller would be refused the connection.
+            _ if self.ready_pods == Some(0) => say::no_ready_pod(self.pods("no pod is ready to be called yet")),
             some => say::available(format!("{some} of {} sidecars serve", reports.len())),
         }
     }
 
-    fn no_sidecar(&self) -> String {
-        let (Mode::Cluster(_), Some(server)) = (self.mode, self.server) else {
-            return "no sidecar is connected yet".to_owned();
-        };
+    /// What is wrong with the pods, and how to look at them.
+    fn pods(&self, what: &str) -> String {
+        let (Mode::Cluster(_), Some(server)) = (self.mode, self.server) else { return what.to_owned() };
         let id = &server.id;
-        format!(
-            "no sidecar is connected yet; its pods: kubectl get pods -n {} -l {LABEL_SERVER}={}",
-            id.namespace, id.name
-        )
+        format!("{what}; its pods: kubectl get pods -n {} -l {LABEL_SERVER}={}", id.namespace, id.name)
     }
 
     fn programmed(&self) -> Outcome {
@@ -193,7 +192,10 @@ impl Case<'_> {
         }
         let name = self.object.metadata.name.as_deref().unwrap_or_default();
         let command = match self.mode {
-            Mode::Cluster(_) => format!("kubectl cotter pin {name} > pin.yaml && kubectl apply -f pin.yaml"),
+            Mode::Cluster(_) => {
+                let namespace = self.object.metadata.namespace.as_deref().unwrap_or("default");
+                format!("kubectl cotter pin {name} -n {namespace} > pin.yaml && kubectl apply -f pin.yaml")
+            }
             Mode::Local(settings) => {
                 let folder = settings.folder.trim_end_matches('/');
                 format!("cotter pin -f {folder} {name} > {folder}/pin.yaml")

@@ -85,6 +85,7 @@ impl Desk {
             keys: resolve(&root["keys"]),
             policies: resolve(&root["policies"]).into_iter().map(|(n, v)| (n, v.map(data))).collect(),
             reports: Vec::new(),
+            ready_pods: serde_json::from_value(root["readyPods"].clone()).unwrap(),
             others: BTreeMap::new(),
             now: root.get("now").map_or_else(now, |time| time.as_str().unwrap().parse().unwrap()),
         }

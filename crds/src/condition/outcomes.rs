@@ -68,6 +68,8 @@ outcomes! {
     upstream_unreachable = AVAILABLE False "UpstreamUnreachable";
     /// The server answers, and not with MCP that can be relied on.
     upstream_malformed = AVAILABLE False "UpstreamMalformed";
+    /// Sidecars serve, and the Service leads to none of their pods.
+    no_ready_pod = AVAILABLE False "NoReadyPod";
     /// The spec says that no pod runs.
     scaled_to_zero = AVAILABLE False "ScaledToZero";
 

@@ -9,7 +9,7 @@ use serde_json::json;
 
 use super::{
     cluster::{Place, config_map, operator, tools, until},
-    sidecar::{Sidecar, Stream, TokenFor, bootstrap, pod, report, token},
+    sidecar::{Sidecar, Stream, TokenFor, bootstrap, pod, ready, report, token},
 };
 
 const AUDIENCE: &str = "cotter.dev/operator";
@@ -28,6 +28,8 @@ async fn status_is_what_a_sidecar_enforces_and_sees() {
 
     assert_eq!(sidecar.report(&report(&sealed, &tools())).await, 204);
     place.wait::<McpServer>("support", "Programmed", "True", "Programmed").await;
+    place.wait::<McpServer>("support", "Available", "False", "NoReadyPod").await;
+    ready(&place, "support").await;
     place.wait::<McpServer>("support", "Ready", "True", "Ready").await;
     place.wait::<ToolPin>("support", "InSync", "True", "Verified").await;
 

@@ -20,7 +20,7 @@ use serde_json::{Value, json};
 
 use super::{
     cluster::{KEYS, Operator, Place, apply_any, chart, exclusive, install_definitions, tools, until},
-    sidecar::{Sidecar, Stream, report},
+    sidecar::{Sidecar, Stream, ready, report},
 };
 
 /// The resource version of everything that the operator writes in a namespace.
@@ -65,6 +65,7 @@ async fn settled(place: &Place) -> (Sidecar, Stream) {
             break;
         }
     }
+    ready(place, "support").await;
     place.wait::<McpServer>("support", "Ready", "True", "Ready").await;
     place.wait::<ToolPin>("support", "InSync", "True", "Verified").await;
     until("everything to be quiet", || async {
