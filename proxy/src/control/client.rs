@@ -1,6 +1,6 @@
 //! HTTPS to the operator, trusting its own certificates and nobody else's.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use cotter_core::name::ServerRef;
 use http::{HeaderValue, Method, Request, Response, StatusCode, Uri, header};
@@ -18,6 +18,10 @@ use rustls::{
 
 use super::{ControlError, Operator};
 
+/// How long a connection may take to be made: far more than a cluster's network needs. Without it a packet that was lost
+/// while the operator moved to another pod is sent again after 1, 3, 7 and 15 s, with the operator long back.
+const CONNECT: Duration = Duration::from_secs(2);
+
 /// A client of one operator for one server.
 #[derive(Debug)]
 pub(super) struct Client {
@@ -30,7 +34,11 @@ impl Client {
     pub(super) fn new(operator: Operator) -> Result<Self, ControlError> {
         let Operator { url, ca, token_file, server } = operator;
         let base = base(&url, &server)?;
-        let tls = HttpsConnectorBuilder::new().with_tls_config(trusting(&ca)?).https_only().enable_http1().build();
+        let mut tcp = HttpConnector::new();
+        tcp.enforce_http(false);
+        tcp.set_connect_timeout(Some(CONNECT));
+        let tls = HttpsConnectorBuilder::new().with_tls_config(trusting(&ca)?).https_only().enable_http1();
+        let tls = tls.wrap_connector(tcp);
         Ok(Self { http: legacy::Client::builder(TokioExecutor::new()).build(tls), base, token_file })
     }
 
