@@ -135,12 +135,12 @@ impl Namespace {
         Following { namespace: self, what: format!("{kind} {name}"), child, told }
     }
 
-    /// Waits until the tools of a server are as said, written as `13/14`, and its only sidecar enforces what is wanted.
+    /// Waits until a server is ready, its tools are as said, written as `13/14`, and its only sidecar enforces what is wanted.
     pub fn wait_for_tools(&self, server: &str, tools: &str) -> Value {
         self.wait_until("mcps", server, |object| {
             object.pointer("/status/tools/callableOfDeclared").and_then(Value::as_str) == Some(tools)
                 && object.pointer("/status/snapshot/enforcedOfTotal").and_then(Value::as_str) == Some("1/1")
-                && object["status"]["observedGeneration"] == object["metadata"]["generation"]
+                && is(object, "Ready", "True")
         })
     }
 
@@ -281,7 +281,7 @@ impl<'n> Caller<'n> {
         answers
     }
 
-    /// Waits until somebody answers there: a Service leads to a pod a moment after its status says that it is ready.
+    /// Waits until somebody answers there: a node's kube-proxy leads to a pod up to a second after it is said to be ready.
     ///
     /// # Panics
     /// If nobody does.

@@ -9,10 +9,11 @@ use std::{
 };
 
 use cotter_tests::{
-    cluster::{Namespace, condition},
+    cluster::{Namespace, condition, is},
     programs::{Said, ours, root},
     transcript::{self, Step},
 };
+use serde_json::Value;
 
 /// Where the commands make sense: the checkout's examples, and `kubectl cotter` on the path.
 struct Place {
@@ -72,11 +73,10 @@ fn the_cluster_is_as_the_readme_tells_it() {
 }
 
 fn says_how_to_pin(namespace: &Namespace) {
-    let server = namespace.object("mcps", "support");
-    let ready = condition(&server, "Ready");
-    assert_eq!((&ready["status"], &ready["reason"]), (&"False".into(), &"NotPinned".into()), "{ready}");
-    let message = ready["message"].as_str().unwrap();
-    assert!(message.contains("kubectl cotter pin support"), "{message}");
+    let refused = |server: &Value| is(server, "Ready", "False") && condition(server, "Ready")["reason"] == "NotPinned";
+    let server = namespace.wait_until("mcps", "support", refused);
+    let message = condition(&server, "Ready")["message"].as_str().unwrap();
+    assert!(message.contains("kubectl cotter pin support -n support"), "{message}");
 }
 
 /// What the README says of `kubectl wait`: it is an exit code.
