@@ -60,6 +60,9 @@ pub enum SandboxError {
     /// The input is not a JSON value that the engine takes.
     #[error("failed to read the input: {0}")]
     Input(String),
+    /// A rule failed on an input.
+    #[error("failed to evaluate the rules: {0}")]
+    Failed(String),
 }
 
 impl Sandbox {
@@ -68,15 +71,24 @@ impl Sandbox {
     /// # Errors
     /// Everything that is wrong with the modules.
     pub fn new(modules: &BTreeMap<String, String>) -> Result<Self, SandboxError> {
-        let checked = check::check(modules).map_err(SandboxError::Refused)?;
         let mut engine = Engine::new();
         engine.set_strict_builtin_errors(true);
         engine.set_enable_coverage(true);
-        for (name, text) in sources(modules, &glue(&checked.modules)) {
-            let added = engine.add_policy(name.to_owned(), text.to_owned());
-            added.map_err(|error| SandboxError::Tests(error.to_string()))?;
+        for (name, text) in Self::files(modules)? {
+            engine.add_policy(name, text).map_err(|error| SandboxError::Tests(error.to_string()))?;
         }
         Ok(Self { engine })
+    }
+
+    /// Every file of the rule set, each a name and a text: the library, what joins the modules to it, and the modules, which pass the
+    /// check first. Any engine for the language decides by them.
+    ///
+    /// # Errors
+    /// Everything that is wrong with the modules.
+    pub fn files(modules: &BTreeMap<String, String>) -> Result<Vec<(String, String)>, SandboxError> {
+        let checked = check::check(modules).map_err(SandboxError::Refused)?;
+        let owned = |(name, text): (&str, &str)| (name.to_owned(), text.to_owned());
+        Ok(sources(modules, &glue(&checked.modules)).into_iter().map(owned).collect())
     }
 
     /// The decision for an input document, and the delegation that permits it.
@@ -90,6 +102,20 @@ impl Sandbox {
             Err(error) => Answer::refused(error.code, Some(error.message)),
         };
         Ok(((*answer.decision).clone(), answer.delegation.map(|name| name.to_string())))
+    }
+
+    /// What a rule of the library says to an input, word by word; nothing where it is undefined. [`Sandbox::decide`] reads such an answer
+    /// and refuses where it is not the documented one.
+    ///
+    /// # Errors
+    /// An input that is not a JSON value the engine takes, and a rule that fails.
+    pub fn answer(&mut self, rule: &str, input: &serde_json::Value) -> Result<Option<serde_json::Value>, SandboxError> {
+        let input = Value::from_json_str(&input.to_string()).map_err(|error| SandboxError::Input(error.to_string()))?;
+        let found = engine::eval(&mut self.engine, rule, &input, TEST_BUDGET);
+        match found.map_err(|error| SandboxError::Failed(error.message))? {
+            Value::Undefined => Ok(None),
+            said => serde_json::to_value(&said).map(Some).map_err(|error| SandboxError::Failed(error.to_string())),
+        }
     }
 
     /// The same decision on many tools in one evaluation: the input has `tools` instead of `tool`.
