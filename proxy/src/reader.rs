@@ -168,7 +168,7 @@ impl Task {
     }
 
     async fn open(&mut self) -> Result<Conversation, Unfinished> {
-        let opened = self.upstream.open_unseen().await;
+        let opened = self.upstream.open().await;
         let conversation = opened.map_err(|error| Unfinished::of(ReadError::Open(error)))?;
         conversation.follow();
         self.pace.opened(Instant::now());
@@ -206,6 +206,15 @@ impl Task {
         tracing::warn!("the conversation with the server ended");
         sleep_until(self.pace.after_end(Instant::now())).await;
     }
+}
+
+/// The whole list that one conversation shows.
+///
+/// # Errors
+/// It cannot be read whole.
+pub(crate) async fn whole_list(conversation: &Conversation) -> Result<Arc<Observed>, ReadError> {
+    let read = walk::walk(conversation, &mut Memo::default(), Times::default()).await;
+    read.map(|(observed, _)| observed).map_err(|unfinished| unfinished.error)
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, time::Duration};
 
 use cotter_core::{
-    catalogue::Entry,
+    catalogue::{Catalogue, Entry, Lookup},
     decision::Era,
     reason::DenyReason,
     strict::{self, Limits},
@@ -14,10 +14,11 @@ use serde_json::{Map, Value, value::RawValue};
 
 use crate::{
     audit::Trail,
-    authorize::Question,
+    authorize::{Permit, Question},
     conversation::Slot,
     envelope::{self, Params},
     exchange::Exchange,
+    reader::ReadError,
     respond::{Refusal, With},
     upstream::{Answer, Call, CallError, Conversation},
 };
@@ -25,6 +26,9 @@ use crate::{
 /// Characters of a server's error message, and bytes of its error data, that are passed on.
 const ERROR_MESSAGE: usize = 4096;
 const ERROR_DATA: usize = 64 * 1024;
+
+/// How many sessions one call may meet: a server that forgets each at once is not one that can be used.
+const SESSIONS: usize = 3;
 
 /// What the server answered, ready to go into an envelope.
 #[derive(Debug)]
@@ -101,11 +105,43 @@ pub async fn call(
         result_bytes: smaller(entry.rule.result_bytes, permit.obligations().result_bytes, limits.result_bytes),
     };
     let conversation = converse(exchange, session).await?;
-    match conversation.call(&permit, call).await {
-        Ok(Answer::Result(result)) => checked(result, era).map(Outcome::Result),
-        Ok(Answer::Error(error)) => Ok(Outcome::Error(disowned(&error)?)),
-        Err(error) => Err(failed(&error)),
+    match dispatch(exchange, &conversation, &permit, call).await? {
+        Answer::Result(result) => checked(result, era).map(Outcome::Result),
+        Answer::Error(error) => Ok(Outcome::Error(disowned(&error)?)),
     }
+}
+
+/// Sends a call through a session whose list was looked at. A session that is newer than the catalogue may be another server's: then
+/// the tool has to stand the same comparison on the session's own list.
+async fn dispatch(
+    exchange: &Exchange,
+    conversation: &Conversation,
+    permit: &Permit,
+    call: Call<'_>,
+) -> Result<Answer, Refusal> {
+    for _ in 0..SESSIONS {
+        let session = conversation.session();
+        let list = conversation.own_list(session).await;
+        if let Some(list) = list.map_err(|error| unread(&error))? {
+            let catalogue = Catalogue::verify(exchange.enforced.snapshot(), &list);
+            if let Lookup::Refused(reason) = catalogue.lookup(permit.tool().as_str()) {
+                return Err(Refusal::because(reason, "the session shows another list than the one that was verified"));
+            }
+        }
+        match conversation.call(permit, call, session).await {
+            Err(CallError::Renewed) => {}
+            answered => return answered.map_err(|error| failed(&error)),
+        }
+    }
+    Err(failed(&CallError::Renewed))
+}
+
+fn unread(error: &ReadError) -> Refusal {
+    let reason = match error {
+        ReadError::Open(source) | ReadError::Page { source, .. } => DenyReason::from(source),
+        _ => DenyReason::UpstreamMalformed,
+    };
+    Refusal::because(reason, error.to_string())
 }
 
 async fn converse(exchange: &Exchange, session: Option<&Slot>) -> Result<Conversation, Refusal> {

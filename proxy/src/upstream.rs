@@ -19,9 +19,11 @@ pub(crate) mod text;
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
+use cotter_core::catalogue::Observed;
 use cotter_core::report::Surface;
 use cotter_core::snapshot;
 use serde_json::value::RawValue;
@@ -36,6 +38,7 @@ use self::message::Era;
 use self::pipe::Pipe;
 use self::stdio::Processes;
 use crate::authorize::Permit;
+use crate::reader::{self, ReadError};
 
 /// Bytes of one tool list, all pages together.
 pub(crate) const MAX_LIST: usize = 16 * 1024 * 1024;
@@ -63,7 +66,7 @@ struct Inner {
     transport: Transport,
     bounds: Bounds,
     changes: watch::Sender<u64>,
-    freshness: Freshness,
+    freshness: Arc<Freshness>,
     processes: Processes,
     /// The process or connection that all conversations share, where they do.
     shared: Option<tokio::sync::Mutex<Option<std::sync::Weak<Link>>>>,
@@ -83,6 +86,13 @@ pub struct Conversation {
     link: Arc<Link>,
 }
 
+/// Which session of a conversation is meant: an HTTP session that the server forgot is opened anew, and is another one then.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SessionNumber(u64);
+
+/// The number of a conversation's first session.
+const FIRST_SESSION: u64 = 1;
+
 /// What a conversation runs over.
 #[derive(Debug)]
 struct Link {
@@ -91,6 +101,9 @@ struct Link {
     changes: watch::Sender<u64>,
     /// Whether all conversations of the upstream run over it.
     shared: bool,
+    freshness: Arc<Freshness>,
+    /// The session whose list is known to be the one that the reader saw, by its number from 1; 0 for none.
+    as_read: AtomicU64,
 }
 
 #[derive(Debug)]
@@ -140,9 +153,7 @@ impl Upstream {
         };
         let shared = (sessions == snapshot::Sessions::Shared).then(tokio::sync::Mutex::default);
         let (changes, processes) = (watch::Sender::new(0), Processes::default());
-        Ok(Self {
-            inner: Arc::new(Inner { transport, bounds, changes, freshness: Freshness::default(), processes, shared }),
-        })
+        Ok(Self { inner: Arc::new(Inner { transport, bounds, changes, freshness: Arc::default(), processes, shared }) })
     }
 
     /// Opens a conversation: `initialize` with the newest legacy revision or, where the server knows no handshake,
@@ -151,25 +162,6 @@ impl Upstream {
     /// # Errors
     /// The server cannot be started or reached, or does not finish the handshake in time and in protocol.
     pub async fn open(&self) -> Result<Conversation, UpstreamError> {
-        let conversation = self.open_unseen().await?;
-        if self.inner.shared.is_none() && self.inner.freshness.has_something_to_compare() {
-            self.compare(conversation.clone());
-        }
-        Ok(conversation)
-    }
-
-    /// Asks a new session for the first page of the list, in the background: see [`freshness`].
-    fn compare(&self, conversation: Conversation) {
-        let inner = Arc::clone(&self.inner);
-        tokio::spawn(async move {
-            if let Ok(page) = conversation.list_page(None, MAX_LIST, FIRST_PAGE_TIME).await {
-                inner.freshness.compare(&page, &inner.changes);
-            }
-        });
-    }
-
-    /// Opens a conversation for the reader, which sees the list by itself.
-    pub(crate) async fn open_unseen(&self) -> Result<Conversation, UpstreamError> {
         let Some(shared) = &self.inner.shared else {
             return Ok(Conversation { link: Arc::new(self.inner.link().await?) });
         };
@@ -227,7 +219,8 @@ impl Inner {
             }
         };
         let shared = self.shared.is_some();
-        Ok(Link { wire, bounds: self.bounds, changes: self.changes.clone(), shared })
+        let (changes, freshness) = (self.changes.clone(), Arc::clone(&self.freshness));
+        Ok(Link { wire, bounds: self.bounds, changes, shared, freshness, as_read: AtomicU64::new(0) })
     }
 }
 
@@ -236,6 +229,14 @@ impl Link {
         match &self.wire {
             Wire::Http(_) => true,
             Wire::Pipe(pipe, _) => pipe.is_alive(),
+        }
+    }
+
+    /// The number of the session: an HTTP session that was opened anew is another one.
+    fn number(&self) -> u64 {
+        match &self.wire {
+            Wire::Http(session) => session.number(),
+            Wire::Pipe(..) => FIRST_SESSION,
         }
     }
 
@@ -267,20 +268,45 @@ impl Conversation {
         self.link.is_alive()
     }
 
-    /// Sends one tool call, which the permit allows and names.
-    ///
-    /// # Errors
-    /// See [`CallError`], which also tells whether the server may have acted.
-    pub async fn call(&self, permit: &Permit, call: Call<'_>) -> Result<Answer, CallError> {
-        self.send(permit.tool().as_str(), call).await
+    /// The session that calls go through now.
+    #[must_use]
+    pub fn session(&self) -> SessionNumber {
+        SessionNumber(self.link.number())
     }
 
-    async fn send(&self, tool: &str, call: Call<'_>) -> Result<Answer, CallError> {
+    /// The list of this very session, where it is not the one that the reader saw last. Before a call goes through a session, it is
+    /// decided on that list: the catalogue speaks of another server.
+    ///
+    /// # Errors
+    /// The session does not show its list.
+    pub(crate) async fn own_list(&self, session: SessionNumber) -> Result<Option<Arc<Observed>>, ReadError> {
+        if self.link.as_read.load(Ordering::Acquire) == session.0 {
+            return Ok(None);
+        }
+        let page = self.list_page(None, MAX_LIST, FIRST_PAGE_TIME).await;
+        let page = page.map_err(|source| ReadError::Page { page: 1, source })?;
+        if self.link.freshness.compare(&page, &self.link.changes) {
+            self.link.as_read.store(session.0, Ordering::Release);
+            return Ok(None);
+        }
+        reader::whole_list(self).await.map(Some)
+    }
+
+    /// Sends one tool call, which the permit allows and names, through the session whose list was looked at.
+    ///
+    /// # Errors
+    /// See [`CallError`], which also tells whether the server may have acted. `Renewed` where the session is another one now: its list
+    /// has to be looked at first.
+    pub async fn call(&self, permit: &Permit, call: Call<'_>, session: SessionNumber) -> Result<Answer, CallError> {
+        self.send(permit.tool().as_str(), call, Some(session.0)).await
+    }
+
+    async fn send(&self, tool: &str, call: Call<'_>, number: Option<u64>) -> Result<Answer, CallError> {
         let limit = usize::try_from(call.result_bytes).unwrap_or(usize::MAX);
         let answer = match &self.link.wire {
             Wire::Http(session) => {
                 let build = |id, era| message::call(id, era, tool, &call);
-                session.exchange("tools/call", Some(tool), build, limit, call.deadline).await
+                session.exchange(("tools/call", Some(tool)), number, build, limit, call.deadline).await
             }
             Wire::Pipe(pipe, hello) => {
                 pipe.exchange(|id| message::call(id, hello.era, tool, &call), call.deadline).await
@@ -299,7 +325,9 @@ impl Conversation {
         const DOING: &str = "read the tool list";
         let answer = match &self.link.wire {
             Wire::Http(session) => {
-                session.exchange("tools/list", None, |id, era| message::list(id, era, cursor), limit, deadline).await
+                session
+                    .exchange(("tools/list", None), None, |id, era| message::list(id, era, cursor), limit, deadline)
+                    .await
             }
             Wire::Pipe(pipe, hello) => pipe.exchange(|id| message::list(id, hello.era, cursor), deadline).await,
         };

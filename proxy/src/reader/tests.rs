@@ -10,7 +10,7 @@ use super::*;
 use crate::upstream::fake::{self, Fake, HELLO, Reply, events, http, json as json_reply, open_stream, script};
 
 const PATIENT: Duration = Duration::from_secs(10);
-const TIMES: Times = Times { page: Duration::from_millis(500), list: Duration::from_secs(20) };
+const TIMES: Times = Times { page: Duration::from_secs(3), list: Duration::from_secs(20) };
 
 /// A server that answers `tools/list` in this way.
 async fn lists(handler: impl Fn(&fake::Seen) -> Reply + Send + Sync + 'static) -> Fake {
@@ -250,11 +250,15 @@ done"#,
     let mut observations = reader.observations();
     assert_eq!(names(&next(&mut observations).await.observed.unwrap().tools), ["before"]);
     let same = upstream.open().await.unwrap();
+    assert!(same.own_list(same.session()).await.unwrap().is_none(), "it is the list that the reader saw");
     assert!(timeout(Duration::from_millis(500), observations.changed()).await.is_err());
 
     std::fs::write(&file, "after").unwrap();
     let newer = upstream.open().await.unwrap();
+    let own = newer.own_list(newer.session()).await.unwrap().unwrap();
+    assert_eq!(names(&own.tools), ["after"], "a call through it is decided on this");
     assert_eq!(names(&next(&mut observations).await.observed.unwrap().tools), ["after"]);
+    assert!(newer.own_list(newer.session()).await.unwrap().is_none(), "the reader caught up");
     drop((same, newer));
     reader.stop().await;
     upstream.shutdown().await;

@@ -34,6 +34,9 @@ pub enum CallError {
         /// The bound.
         limit: u64,
     },
+    /// The session had to be opened anew, and nothing was sent through the new one.
+    #[error("the server forgot the session")]
+    Renewed,
     /// The server answered with a status that refuses the request, and without a JSON-RPC answer to it.
     #[error("the server answered with HTTP status {status}")]
     Refused {
@@ -48,6 +51,7 @@ impl CallError {
     pub const fn dispatched(&self) -> bool {
         match self {
             Self::Unreachable { dispatched, .. } | Self::Timeout { dispatched } => *dispatched,
+            Self::Renewed => false,
             Self::Malformed(_) | Self::TooLarge { .. } => true,
             // A 4xx is a refusal before anything was done; after a 5xx nobody knows.
             Self::Refused { status } => *status >= 500,
@@ -75,7 +79,7 @@ impl CallError {
 impl From<&CallError> for DenyReason {
     fn from(error: &CallError) -> Self {
         match error {
-            CallError::Unreachable { .. } | CallError::Refused { .. } => Self::UpstreamUnreachable,
+            CallError::Unreachable { .. } | CallError::Refused { .. } | CallError::Renewed => Self::UpstreamUnreachable,
             CallError::Timeout { .. } => Self::UpstreamTimeout,
             CallError::Malformed(_) => Self::UpstreamMalformed,
             CallError::TooLarge { .. } => Self::ResultTooLarge,

@@ -55,6 +55,8 @@ struct Current {
     /// Headers of every request: the endpoint's own, the revision, and the session where the server gave one.
     headers: HeaderMap,
     has_session: bool,
+    /// Counted from 1: each opening is another session.
+    number: u64,
 }
 
 /// Why an attempt gave no answer.
@@ -74,7 +76,7 @@ impl From<CallError> for Failure {
 impl HttpSession {
     /// Opens a session.
     pub(super) async fn open(endpoint: Arc<Endpoint>, changes: watch::Sender<u64>) -> Result<Self, UpstreamError> {
-        let current = open::open(&endpoint).await?;
+        let current = open::open(&endpoint, super::FIRST_SESSION).await?;
         let session = Session {
             endpoint,
             current: ArcSwap::from_pointee(current),
@@ -85,6 +87,10 @@ impl HttpSession {
         Ok(Self { session: Arc::new(session), follower: std::sync::OnceLock::new(), closed: AtomicBool::new(false) })
     }
 
+    pub(super) fn number(&self) -> u64 {
+        self.session.current.load().number
+    }
+
     pub(super) fn hello(&self) -> Arc<Hello> {
         Arc::clone(&self.session.current.load().hello)
     }
@@ -92,18 +98,18 @@ impl HttpSession {
     /// One request and its answer. `name` is what `Mcp-Name` says to a modern server.
     ///
     /// # Errors
-    /// See [`CallError`]. Where the server forgot the session, the request is sent again in a new one: a server that does
-    /// not know the session cannot have acted.
+    /// See [`CallError`]. Where the server forgot the session, it is opened anew, and the request is sent again: a server that does
+    /// not know the session cannot have acted. A request for the session of one `number` is not sent in another: `Renewed`.
     pub(super) async fn exchange(
         &self,
-        method: &'static str,
-        name: Option<&str>,
+        (method, name): (&'static str, Option<&str>),
+        number: Option<u64>,
         build: impl Fn(u64, Era) -> Vec<u8>,
         limit: usize,
         deadline: Duration,
     ) -> Result<Answer, CallError> {
         let id = self.session.next.fetch_add(1, Ordering::Relaxed);
-        let ask = Ask { id, method, name, build: &build, limit };
+        let ask = Ask { id, method, name, number, build: &build, limit };
         match timeout(deadline, self.session.ask(&ask)).await {
             Ok(outcome) => outcome,
             Err(_) => {
@@ -148,6 +154,7 @@ struct Ask<'a, B> {
     id: u64,
     method: &'static str,
     name: Option<&'a str>,
+    number: Option<u64>,
     build: &'a B,
     limit: usize,
 }
@@ -155,6 +162,9 @@ struct Ask<'a, B> {
 impl Session {
     async fn ask<B: Fn(u64, Era) -> Vec<u8>>(self: &Arc<Self>, ask: &Ask<'_, B>) -> Result<Answer, CallError> {
         let current = self.current.load_full();
+        if ask.number.is_some_and(|number| number != current.number) {
+            return Err(CallError::Renewed);
+        }
         let status = match self.attempt(&current, ask).await {
             Ok(answer) => return Ok(answer),
             Err(Failure::Call(error)) => return Err(error),
@@ -162,6 +172,9 @@ impl Session {
         };
         tracing::debug!(status, "the server does not know the session any more");
         let current = self.reopen(&current).await?;
+        if ask.number.is_some() {
+            return Err(CallError::Renewed);
+        }
         self.attempt(&current, ask).await.map_err(|failure| match failure {
             Failure::Call(error) => error,
             Failure::Forgotten(status) => CallError::Refused { status },
@@ -202,7 +215,7 @@ impl Session {
         if !Arc::ptr_eq(before, &now) {
             return Ok(now);
         }
-        let opened = open::open(&self.endpoint).await.map_err(|error| {
+        let opened = open::open(&self.endpoint, now.number + 1).await.map_err(|error| {
             error.exchange().cloned().unwrap_or_else(|| CallError::unreachable(error.to_string())).not_dispatched()
         })?;
         let opened = Arc::new(opened);

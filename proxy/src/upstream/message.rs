@@ -221,8 +221,8 @@ fn present<'de: 'a, 'a, D: Deserializer<'de>>(deserializer: D) -> Result<Option<
 /// # Errors
 /// Not strict JSON, or not a JSON-RPC 2.0 message.
 pub(super) fn read(bytes: &Bytes) -> Result<Incoming, Fault> {
-    strict::check(bytes, Limits::default())?;
-    let envelope: Envelope<'_> = serde_json::from_slice(bytes).map_err(|_| not_a_message(bytes))?;
+    let json = strict::text(bytes, Limits::default())?;
+    let envelope: Envelope<'_> = serde_json::from_str(json).map_err(|_| not_a_message(bytes))?;
     if envelope.jsonrpc != "2.0" {
         return Err(Fault::NotAMessage);
     }

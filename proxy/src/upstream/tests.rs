@@ -20,7 +20,7 @@ async fn call(conversation: &Conversation, arguments: &str) -> Result<Answer, Ca
 async fn call_within(conversation: &Conversation, arguments: &str, deadline: Duration) -> Result<Answer, CallError> {
     let arguments = RawValue::from_string(arguments.to_owned()).unwrap();
     let call = Call { arguments: Some(&arguments), meta: None, deadline, result_bytes: 64 * 1024 };
-    conversation.send("case_tag", call).await
+    conversation.send("case_tag", call, None).await
 }
 
 fn result(answer: Result<Answer, CallError>) -> Value {

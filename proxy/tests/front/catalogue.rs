@@ -173,3 +173,23 @@ async fn shutdown_leaves_nothing_listening() {
     rig.sidecar.shutdown().await;
     assert!(tokio::net::TcpStream::connect(address).await.is_err());
 }
+
+/// A server that was replaced without a word: no announcement, and the reader has not looked again. The first call of a new session meets
+/// the new one, and is decided on what that one shows.
+#[tokio::test]
+async fn no_call_slips_to_a_server_that_was_replaced_without_a_word() {
+    let rig = Rig::start().await;
+    let token = rig.issuer.token(BOTH);
+    assert_eq!(rig.call(&token, "policy_lookup").await.status, 200);
+    let before = rig.desk.calls().len();
+    rig.desk.state.lock().unwrap().tools = format!("[{LOOKUP},{TAG_AND_NOTIFY}]");
+
+    let session = rig.session(&token).await;
+    let arguments = |tool: &str| json!({"name": tool, "arguments": {}});
+    let slipped = rig.legacy(&token, &session, "tools/call", arguments("case_tag")).await;
+    assert_eq!(slipped.json()["error"]["message"], "Unknown tool");
+    assert_eq!(rig.desk.calls().len(), before, "nothing reached the server");
+    let unchanged = rig.legacy(&token, &session, "tools/call", arguments("policy_lookup")).await;
+    assert!(unchanged.json()["result"].is_object(), "what did not change goes on");
+    rig.until_tool("case_tag", ToolState::Drifted).await;
+}

@@ -20,10 +20,11 @@ const VERSION: &str = "mcp-protocol-version";
 const MAX_SESSION: usize = 1024;
 
 /// Opens a session, within the time that a server may take to start.
-pub(super) async fn open(endpoint: &Endpoint) -> Result<Current, UpstreamError> {
+pub(super) async fn open(endpoint: &Endpoint, number: u64) -> Result<Current, UpstreamError> {
     let Bounds { start, .. } = *endpoint.bounds();
     let late = UpstreamError::Exchange { doing: INITIALIZE, source: CallError::Timeout { dispatched: true } };
-    timeout(start, negotiate(endpoint)).await.unwrap_or(Err(late))
+    let opened = timeout(start, negotiate(endpoint)).await.unwrap_or(Err(late))?;
+    Ok(Current { number, ..opened })
 }
 
 /// `initialize` first: servers of both eras answer it. One that refuses it is asked what it is, and where that helps no
@@ -98,7 +99,7 @@ fn current(endpoint: &Endpoint, hello: Hello, session: Option<HeaderValue>) -> R
         session.set_sensitive(true);
         headers.insert(SESSION, session);
     }
-    Ok(Current { hello: Arc::new(hello), headers, has_session })
+    Ok(Current { hello: Arc::new(hello), headers, has_session, number: 0 })
 }
 
 fn versioned(mut headers: HeaderMap, revision: &'static str) -> HeaderMap {
