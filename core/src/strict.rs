@@ -124,7 +124,15 @@ pub enum StrictError {
 /// # Errors
 /// The first fault, with its place.
 pub fn check(bytes: &[u8], limits: Limits) -> Result<(), StrictError> {
-    visit::read::<()>(bytes, limits)
+    visit::read::<()>(bytes, limits).map(drop)
+}
+
+/// The same, and the bytes as the text that was checked: whoever reads on need not look for UTF-8 again.
+///
+/// # Errors
+/// As [`check`].
+pub fn text(bytes: &[u8], limits: Limits) -> Result<&str, StrictError> {
+    visit::read::<()>(bytes, limits).map(|(text, ())| text)
 }
 
 /// Checks that `bytes` are strict JSON and builds the value in the same pass.
@@ -132,7 +140,7 @@ pub fn check(bytes: &[u8], limits: Limits) -> Result<(), StrictError> {
 /// # Errors
 /// The first fault, with its place: exactly what [`check`] says.
 pub fn parse(bytes: &[u8], limits: Limits) -> Result<Value, StrictError> {
-    visit::read::<Value>(bytes, limits)
+    visit::read::<Value>(bytes, limits).map(|(_, value)| value)
 }
 
 /// The pointer to the first number that not every reader takes for the same one: an integer beyond ±(2^53−1), where

@@ -16,8 +16,8 @@ use crate::pointer::join;
 /// with a random key, so that a hostile object of 100,000 names costs no more than its length.
 const COMPARED: usize = 24;
 
-/// Reads a whole text.
-pub(super) fn read<N: Node>(bytes: &[u8], limits: Limits) -> Result<N, StrictError> {
+/// Reads a whole text, and gives it as text too.
+pub(super) fn read<N: Node>(bytes: &[u8], limits: Limits) -> Result<(&str, N), StrictError> {
     if bytes.starts_with(b"\xef\xbb\xbf") {
         return Err(StrictError::ByteOrderMark);
     }
@@ -26,7 +26,7 @@ pub(super) fn read<N: Node>(bytes: &[u8], limits: Limits) -> Result<N, StrictErr
     let mut pass = Pass { limit: limits.depth, depth: 0, names: Vec::new(), path: Vec::new(), fault: None };
     let node = Read(&mut pass, PhantomData).deserialize(&mut reader).map_err(|error| pass.explain(&error))?;
     reader.end().map_err(|error| StrictError::TrailingData { at: position(&error) })?;
-    Ok(node)
+    Ok((text, node))
 }
 
 /// What the visitors of one text share.
