@@ -197,18 +197,20 @@ impl Trail {
     /// Records the decision.
     pub async fn end(&mut self, status: u16) {
         if std::mem::take(&mut self.open) {
-            self.count();
-            let record = self.record(status);
+            let took = self.count();
+            let record = self.record(status, took);
             self.shared.audit.record(record).await;
         }
     }
 
-    fn count(&self) {
-        let refused = self.reasons.first().map(|reason| reason.code);
-        self.shared.metrics.decided(self.method.as_deref(), refused, self.started.elapsed());
+    /// Counts the decision, and says how long it took.
+    fn count(&self) -> Duration {
+        let (refused, took) = (self.reasons.first().map(|reason| reason.code), self.started.elapsed());
+        self.shared.metrics.decided(self.method.as_deref(), refused, took);
+        took
     }
 
-    fn record(&mut self, status: u16) -> Record {
+    fn record(&mut self, status: u16, took: Duration) -> Record {
         Record {
             id: self.id.clone(),
             time: self.now,
@@ -222,7 +224,7 @@ impl Trail {
             snapshot: self.snapshot,
             fingerprint: self.fingerprint.take(),
             status,
-            micros: u64::try_from(self.started.elapsed().as_micros()).unwrap_or(u64::MAX),
+            micros: u64::try_from(took.as_micros()).unwrap_or(u64::MAX),
         }
     }
 }
@@ -231,8 +233,8 @@ impl Drop for Trail {
     /// The client went away: what was decided up to there is recorded, with the status that nginx made known for it.
     fn drop(&mut self) {
         if self.open {
-            self.count();
-            let record = self.record(499);
+            let took = self.count();
+            let record = self.record(499, took);
             self.shared.audit.record_now(record);
         }
     }

@@ -122,11 +122,11 @@ fn object<'de, D: Deserializer<'de>, T: Deserialize<'de>>(deserializer: D) -> Re
 /// # Errors
 /// `ParseError` for what is not strict JSON, `InvalidRequest` for what is not one JSON-RPC 2.0 message.
 pub fn read(body: &[u8]) -> Result<Message<'_>, Refusal> {
-    strict::check(body, Limits::depth(DEPTH))
+    let json = strict::text(body, Limits::depth(DEPTH))
         .map_err(|fault| Refusal::because(DenyReason::ParseError, fault.to_string()))?;
     let invalid = |why: &str| Refusal::because(DenyReason::InvalidRequest, why);
     let wire: Wire<'_> = match body.iter().find(|byte| !byte.is_ascii_whitespace()) {
-        Some(b'{') => serde_json::from_slice(body).map_err(|fault| invalid(&fault.to_string()))?,
+        Some(b'{') => serde_json::from_str(json).map_err(|fault| invalid(&fault.to_string()))?,
         Some(b'[') => return Err(invalid("batches are not accepted: send one message")),
         _ => return Err(invalid("not a JSON object")),
     };

@@ -92,13 +92,14 @@ impl Sessions {
     /// `SessionUnknown`, whether there is none, it ended, or it is somebody else's.
     pub fn find(&self, id: &str, owner: &Owner) -> Result<Arc<Session>, Refusal> {
         let open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
-        let session = open.get(id).filter(|session| self.is_live(session));
+        let now = self.now();
+        let session = open.get(id).filter(|session| is_live(session, now));
         let unknown = |why: &str| Refusal::because(DenyReason::SessionUnknown, why);
         let session = session.ok_or_else(|| unknown("no such session"))?;
         if *session.owner != *owner {
             return Err(unknown("the session belongs to another principal"));
         }
-        session.used.store(self.now(), Ordering::Relaxed);
+        session.used.store(now, Ordering::Relaxed);
         Ok(Arc::clone(session))
     }
 
@@ -129,13 +130,14 @@ impl Sessions {
     }
 
     fn forget_idle(&self, open: &mut HashMap<Box<str>, Arc<Session>>) {
-        open.retain(|_, session| Arc::strong_count(session) > 1 || self.is_live(session));
+        let now = self.now();
+        open.retain(|_, session| Arc::strong_count(session) > 1 || is_live(session, now));
     }
+}
 
-    fn is_live(&self, session: &Session) -> bool {
-        let idle = self.now().saturating_sub(session.used.load(Ordering::Relaxed));
-        Duration::from_millis(idle) < IDLE
-    }
+fn is_live(session: &Session, now: u64) -> bool {
+    let idle = now.saturating_sub(session.used.load(Ordering::Relaxed));
+    Duration::from_millis(idle) < IDLE
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! `tools/list` and `tools/call`, the same for both eras: limits, verified catalogue, decision, forwarding.
 
-use std::{collections::BTreeMap, time::Duration};
+use std::{collections::BTreeMap, sync::LazyLock, time::Duration};
 
 use cotter_core::{
     catalogue::{Catalogue, Entry, Lookup},
@@ -9,6 +9,7 @@ use cotter_core::{
     strict::{self, Limits},
 };
 use hyper::body::Bytes;
+use memchr::memmem::Finder;
 use serde::Deserialize;
 use serde_json::{Map, Value, value::RawValue};
 
@@ -210,7 +211,8 @@ fn checked(result: Bytes, era: Era) -> Result<Bytes, Refusal> {
     }
     let malformed = |why: &str| Refusal::because(DenyReason::UpstreamMalformed, format!("{why}; outcome unknown"));
     // The text between the braces is searched before it is read: results are large and hardly ever state their type.
-    if memchr::memmem::find(&result, b"resultType").is_none() && memchr::memmem::find(&result, b"\\u").is_none() {
+    static HINTS: LazyLock<[Finder<'static>; 2]> = LazyLock::new(|| [Finder::new("resultType"), Finder::new("\\u")]);
+    if HINTS.iter().all(|hint| hint.find(&result).is_none()) {
         return Ok(if era == Era::Modern { completed(&result) } else { result });
     }
     let head: Head<'_> = serde_json::from_slice(&result).map_err(|_| malformed("the result is not an object"))?;
