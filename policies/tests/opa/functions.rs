@@ -126,14 +126,14 @@ const DIFFERENT: &[(&str, &str, &str)] = &[
     ("round(18446744073709551615)", "18446744073709551615", "1.8446744073709552e+19"),
     // What is escaped.
     (r#"json.marshal("<")"#, r#""\"<\"""#, r#""\"\\u003c\"""#),
-    (r#"glob.quote_meta(`\d`)"#, r#""\\d""#, r#""\\\\d""#),
+    (r#"glob.quote_meta("\\a")"#, r#""\\a""#, r#""\\\\a""#),
     (r#"sprintf("%v", [["\u2028"]])"#, "\"[\\\"\u{2028}\\\"]\"", r#""[\"\\u2028\"]""#),
 ];
 
 /// Mia, with arguments of every kind.
 fn inputs(words: &[&str]) -> Vec<Value> {
     let mut dice = Dice(3);
-    let each = words.iter().flat_map(|word| [*word, *word, *word]).map(|word| {
+    let each = words.iter().flat_map(|word| [*word, *word]).map(|word| {
         let nested = json!({"a": {"b": word, "c": number(&mut dice)}, "d": [null, true, word, {"k": 1}]});
         let args = json!({"text": word, "number": number(&mut dice), "tags": dice.few(words, 8), "nested": nested});
         changed(&base(), &BTreeMap::from([("/args".to_owned(), args)]))
