@@ -104,6 +104,7 @@ fn mode(root: &Value) -> Mode {
             port: 7801,
             state_dir: "/state".into(),
             dev_issuer: serde_json::from_value(root["devIssuer"].clone()).ok(),
+            service_accounts: None,
             secrets: map("secrets"),
             config_maps: map("configMaps"),
         });
