@@ -73,7 +73,9 @@ pub async fn serve(exchange: &Exchange, message: &Message<'_>, trail: &mut Trail
             let tools = tools::list(exchange, Era::Legacy, params, trail)?;
             Ok(Answer::Response(Outcome::Result(format!("{{\"tools\":{tools}}}").into())))
         }
-        "tools/call" => tools::call(exchange, Era::Legacy, params, Some(&session.slot), trail).await.map(Answer::Response),
+        "tools/call" => {
+            tools::call(exchange, Era::Legacy, params, Some(&session.slot), trail).await.map(Answer::Response)
+        }
         _ => Err(Refusal::new(DenyReason::MethodNotFound)),
     }
 }
