@@ -15,7 +15,7 @@ pub struct McpServerStatus {
     #[schemars(range(min = 0))]
     pub observed_generation: Option<i64>,
 
-    /// `Accepted`: the spec can be served. `KeysReady`: every issuer has usable keys. `PoliciesReady`: every Rego module is in force. `Available`: a sidecar serves. `Programmed`: every live sidecar enforces the snapshot of this generation. `InSync`: the tools are what was approved. `Ready`: callers are served as declared; a tool in quarantine makes InSync False, and Ready only where none is left.
+    /// `Accepted`: the spec can be served. `KeysReady`: every issuer has usable keys. `PoliciesReady`: every Rego module is in force. `Available`: a sidecar serves and, in a cluster, its Service leads to it. `Programmed`: every live sidecar enforces the snapshot of this generation. `InSync`: the tools are what was approved. `Ready`: callers are served as declared; a tool in quarantine makes InSync False, and Ready only where none is left.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schemars(schema_with = "schema::conditions")]
     pub conditions: Vec<Condition>,
