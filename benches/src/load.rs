@@ -68,6 +68,8 @@ pub(crate) struct Outcome {
     pub(crate) others: f64,
     /// Memory of the proxy before the first request, in KiB.
     pub(crate) idle_kib: u64,
+    /// What of it is its own: the rest is the program's file.
+    pub(crate) idle_own_kib: u64,
     /// And at the end.
     pub(crate) after_kib: u64,
     /// What went wrong, and how often.
@@ -115,7 +117,7 @@ impl Marks {
 /// # Errors
 /// A process to be watched is gone.
 pub(crate) fn run(orders: Orders) -> Result<Outcome, BenchError> {
-    let idle_kib = resident_kib(orders.proxy)?;
+    let (idle_kib, idle_own_kib) = resident_kib(orders.proxy)?;
     let from = Instant::now() + Duration::from_secs_f64(orders.warm_up_seconds);
     let until = from + Duration::from_secs_f64(orders.seconds);
     let text = "the quick brown fox jumps over a lazy dog ".chars().cycle().take(orders.bytes).collect();
@@ -140,7 +142,7 @@ pub(crate) fn run(orders: Orders) -> Result<Outcome, BenchError> {
         }
         Ok::<_, BenchError>((before, after))
     }))?;
-    let after_kib = resident_kib(client.orders.proxy)?;
+    let (after_kib, _) = resident_kib(client.orders.proxy)?;
     let mut seen = seen.borrow_mut();
     seen.micros.sort_unstable();
     let calls = seen.micros.len() as u64;
@@ -156,6 +158,7 @@ pub(crate) fn run(orders: Orders) -> Result<Outcome, BenchError> {
         busy: cpu / wall,
         others: (others / wall).max(0.0),
         idle_kib,
+        idle_own_kib,
         after_kib,
         faults: std::mem::take(&mut seen.faults),
     })

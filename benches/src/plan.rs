@@ -55,8 +55,8 @@ pub(crate) struct Plan {
     /// Bytes of text in the arguments of a call
     #[arg(long, default_value_t = 1024, value_parser = clap::value_parser!(u32).range(1..=500_000))]
     bytes: u32,
-    /// Threads of the sidecar that serve requests
-    #[arg(long, default_value_t = 2, value_parser = clap::value_parser!(u8).range(1..=64))]
+    /// Threads of the sidecar that serve requests: one, since it has one core here
+    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..=64))]
     workers: u8,
     /// What the user's policy module looks at
     #[arg(long, value_enum, default_value_t = Module::Principal)]
@@ -107,19 +107,14 @@ impl Plan {
                 }
             }
         }
+        let fault = fault(&runs);
         let units = Orders { core: far, role: Role::Units { snapshot, token } };
-        let units = if self.only.contains(&Peer::Sidecar) { Some(process::result(&units)?) } else { None };
+        let units =
+            (fault.is_none() && self.only.contains(&Peer::Sidecar)).then(|| process::result(&units)).transpose()?;
         if !self.json {
             print!("{}", table::render(&runs, units.as_ref()));
         }
-        match runs.iter().flat_map(|run| run.outcome.faults.iter().map(move |fault| (run, fault))).next() {
-            None => Ok(()),
-            Some((run, (fault, count))) => Err(BenchError::Wrong(format!(
-                "{} with {} connections: {count} times: {fault}",
-                run.peer.name(),
-                run.connections
-            ))),
-        }
+        fault.map_or(Ok(()), Err)
     }
 
     fn measure(
@@ -164,6 +159,15 @@ impl Plan {
             eprintln!("{}", run.line());
         }
     }
+}
+
+/// The first thing that went wrong in any run.
+fn fault(runs: &[Run]) -> Option<BenchError> {
+    runs.iter().find_map(|run| {
+        let (fault, count) = run.outcome.faults.iter().next()?;
+        let (peer, connections) = (run.peer.name(), run.connections);
+        Some(BenchError::Wrong(format!("{peer} with {connections} connections: {count} times: {fault}")))
+    })
 }
 
 fn sink(audit: Option<&Path>) -> Result<Stdio, BenchError> {

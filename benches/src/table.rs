@@ -57,8 +57,8 @@ pub(crate) fn render(runs: &[Run], units: Option<&Units>) -> String {
         groups.entry((run.peer, run.connections)).or_default().push(&run.outcome);
     }
     let mut page = String::from(
-        "| proxy | connections | calls/s | p50 µs | p99 µs | CPU µs/call | core busy | RSS idle MiB | RSS after MiB | others | faults |\n\
-         |---|---|---|---|---|---|---|---|---|---|---|\n",
+        "| proxy | connections | calls/s | p50 µs | p99 µs | CPU µs/call | core busy | RSS idle MiB | of it own | RSS after MiB | others | faults |\n\
+         |---|---|---|---|---|---|---|---|---|---|---|---|\n",
     );
     for ((peer, connections), outcomes) in &groups {
         row(&mut page, *peer, *connections, outcomes);
@@ -76,7 +76,7 @@ fn row(page: &mut String, peer: Peer, connections: u16, outcomes: &[&Outcome]) {
     // Writing to a string cannot fail.
     let _ = writeln!(
         page,
-        "| {} | {connections} | {:.0} | {:.0} | {:.0} | {:.1} | {:.2} | {:.1} | {:.1} | {:.2} | {} |",
+        "| {} | {connections} | {:.0} | {:.0} | {:.0} | {:.1} | {:.2} | {:.1} | {:.1} | {:.1} | {:.2} | {} |",
         peer.name(),
         of(|outcome| outcome.rate),
         of(|outcome| outcome.p50.into()),
@@ -84,6 +84,7 @@ fn row(page: &mut String, peer: Peer, connections: u16, outcomes: &[&Outcome]) {
         of(|outcome| outcome.cpu),
         of(|outcome| outcome.busy),
         of(|outcome| outcome.idle_kib as f64 / 1024.0),
+        of(|outcome| outcome.idle_own_kib as f64 / 1024.0),
         of(|outcome| outcome.after_kib as f64 / 1024.0),
         of(|outcome| outcome.others),
         if faults == 0 { "none".to_owned() } else { faults.to_string() },
@@ -151,6 +152,7 @@ mod tests {
             busy: 1.0,
             others: 0.0,
             idle_kib: 2048,
+            idle_own_kib: 1024,
             after_kib: 4096,
             faults,
         };
@@ -168,7 +170,10 @@ mod tests {
             run(Peer::Sidecar, 2, 60.0, 40.0),
         ];
         let page = render(&runs, None);
-        assert!(page.contains("| floor | 16 | 120 | 10 | 20 | 20.0 | 1.00 | 2.0 | 4.0 | 0.00 | none |"), "{page}");
+        assert!(
+            page.contains("| floor | 16 | 120 | 10 | 20 | 20.0 | 1.00 | 2.0 | 1.0 | 4.0 | 0.00 | none |"),
+            "{page}"
+        );
         assert!(page.contains("| 16 connections | 50 % | 2.00 × | 20.0 | 0 | 0 |"), "{page}");
         assert!(!render(&runs[..1], None).contains("sidecar against floor"));
     }

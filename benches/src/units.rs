@@ -50,7 +50,6 @@ pub(crate) fn measure(snapshot: &Value, token: &str) -> Result<Units, BenchError
     let principal = verifier.verify(token).map_err(refused)?;
     let policy = Policy::prepare(&snapshot).map_err(BenchError::wrong("prepare the policy"))?;
     let tool: ToolName = TOOL.parse().map_err(BenchError::wrong("name the tool"))?;
-    let now = Timestamp::now();
     let ask = Ask {
         principal: &principal,
         authority: None,
@@ -60,40 +59,42 @@ pub(crate) fn measure(snapshot: &Value, token: &str) -> Result<Units, BenchError
         tool: &tool,
         pin: PinFacts::MATCHED,
         arguments: Some(r#"{"text":"the quick brown fox"}"#),
-        now,
+        now: Timestamp::now(),
     };
     if !policy.decide(&ask).is_allowed() {
         return Err(BenchError::Wrong("the policy does not allow the call".to_owned()));
     }
-    let (mut cold, mut authorities) = (Vec::new(), Vec::new());
-    let mut stranger = principal.clone();
+    let (authority, cold) = strangers(&policy, &ask)?;
+    Ok(Units {
+        prepare: median((0..PREPARATIONS).map(|_| timed(|| Policy::prepare(&snapshot)))),
+        token: median((0..TIMES).map(|_| timed(|| verifier.verify(token)))),
+        authority,
+        cold,
+        again: again(&policy, &ask)?,
+    })
+}
+
+/// Principals that the policy never met: what it makes of each, and the first decision on each.
+fn strangers(policy: &Policy, ask: &Ask<'_>) -> Result<(f64, f64), BenchError> {
+    let (mut authorities, mut decisions) = (Vec::new(), Vec::new());
+    let mut stranger = ask.principal.clone();
     for number in 0..TIMES {
         let subject = format!("somebody-{number}");
         stranger.subject = subject.parse().map_err(BenchError::wrong("name a subject"))?;
         let begin = Instant::now();
-        let authority = policy.authority(&stranger, now).map_err(BenchError::wrong("know a principal"))?;
+        let authority = policy.authority(&stranger, ask.now).map_err(BenchError::wrong("know a principal"))?;
         authorities.push(since(begin));
-        let begin = Instant::now();
-        let verdict = policy.decide(&Ask { principal: &stranger, authority: Some(&authority), ..ask });
-        cold.push(since(begin));
-        black_box(verdict);
+        decisions.push(timed(|| policy.decide(&Ask { principal: &stranger, authority: Some(&authority), ..*ask })));
     }
-    let authority = policy.authority(&principal, now).map_err(BenchError::wrong("know a principal"))?;
-    let known = Ask { authority: Some(&authority), ..ask };
-    let again = median((0..TIMES).map(|_| {
-        let begin = Instant::now();
-        for _ in 0..REPEATED {
-            black_box(policy.decide(black_box(&known)));
-        }
-        since(begin) / f64::from(REPEATED)
-    }));
-    Ok(Units {
-        prepare: median((0..PREPARATIONS).map(|_| timed(|| Policy::prepare(&snapshot)))),
-        token: median((0..TIMES).map(|_| timed(|| verifier.verify(token)))),
-        authority: median(authorities),
-        cold: median(cold),
-        again,
-    })
+    Ok((median(authorities), median(decisions)))
+}
+
+/// The same decision, again and again.
+fn again(policy: &Policy, ask: &Ask<'_>) -> Result<f64, BenchError> {
+    let authority = policy.authority(ask.principal, ask.now).map_err(BenchError::wrong("know a principal"))?;
+    let known = Ask { authority: Some(&authority), ..*ask };
+    let repeat = || (0..REPEATED).for_each(|_| drop(black_box(policy.decide(black_box(&known)))));
+    Ok(median((0..TIMES).map(|_| timed(repeat) / f64::from(REPEATED))))
 }
 
 fn timed<T>(work: impl FnOnce() -> T) -> f64 {
