@@ -59,9 +59,16 @@ impl Manifest {
 }
 
 /// The folder as it was last read.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Folder {
     files: BTreeMap<PathBuf, File>,
+    namespace: String,
+}
+
+impl Default for Folder {
+    fn default() -> Self {
+        Self::in_namespace("default")
+    }
 }
 
 #[derive(Debug, Default)]
@@ -72,6 +79,11 @@ struct File {
 }
 
 impl Folder {
+    /// A folder whose manifests are in this namespace where they name none.
+    pub(crate) fn in_namespace(namespace: &str) -> Self {
+        Self { files: BTreeMap::new(), namespace: namespace.to_owned() }
+    }
+
     /// Reads what changed. `Ok(true)` where anything did.
     pub(crate) fn reload(&mut self, root: &Path) -> std::io::Result<bool> {
         let mut changed = false;
@@ -88,7 +100,7 @@ impl Folder {
                 continue;
             }
             changed = true;
-            file.load(path.strip_prefix(root).unwrap_or(&path), text);
+            file.load(path.strip_prefix(root).unwrap_or(&path), text, &self.namespace);
         }
         Ok(changed)
     }
@@ -138,7 +150,7 @@ impl File {
         self.text.is_empty() && self.good.is_empty() && self.problems.is_empty()
     }
 
-    fn load(&mut self, name: &Path, text: Result<String, String>) {
+    fn load(&mut self, name: &Path, text: Result<String, String>, namespace: &str) {
         let problem = |place: Place, line: &str, message: String| Problem {
             file: name.to_path_buf(),
             place,
@@ -163,7 +175,7 @@ impl File {
                 for document in &documents {
                     let found = judge(document);
                     if found.is_empty() {
-                        good.extend(manifest(document, name));
+                        good.extend(manifest(document, name, namespace));
                     }
                     self.problems
                         .extend(found.into_iter().map(|(place, message)| problem(place, &line(place), message)));
@@ -206,10 +218,10 @@ fn judge(document: &Document) -> Vec<(Place, String)> {
     problems.into_iter().map(|problem| (document.place(&problem.path.pointer()), problem.to_string())).collect()
 }
 
-fn manifest(document: &Document, file: &Path) -> Option<Manifest> {
+fn manifest(document: &Document, file: &Path, namespace: &str) -> Option<Manifest> {
     let mut value = document.value.clone();
     let metadata = value.get_mut("metadata")?.as_object_mut()?;
-    metadata.entry("namespace").or_insert_with(|| Value::String("default".to_owned()));
+    metadata.entry("namespace").or_insert_with(|| Value::String(namespace.to_owned()));
     let manifest = Manifest { value, file: file.to_path_buf(), place: document.place("") };
     (!columns::name(&manifest.value).is_empty()).then_some(manifest)
 }

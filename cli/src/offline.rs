@@ -21,8 +21,8 @@ use crate::{
 ///
 /// # Errors
 /// Any problem of any file: what is decided from half a folder would mislead.
-pub(crate) fn snapshots(path: &Path) -> Result<Vec<Sealed>, Failure> {
-    let mut folder = Folder::default();
+pub(crate) fn snapshots(path: &Path, namespace: &str) -> Result<Vec<Sealed>, Failure> {
+    let mut folder = Folder::in_namespace(namespace);
     folder.reload(path).doing(format!("read the folder {}", path.display()))?;
     let problems: Vec<String> = folder.problems().iter().map(|problem| problem.text()).collect();
     if !problems.is_empty() {

@@ -152,7 +152,9 @@ fn crds_are_those_that_are_installed() {
 fn help_and_completion_are_there_and_a_wrong_word_ends_with_2() {
     let help = cotter(&["--help"], "");
     assert_eq!(help.code, Some(0));
-    for command in ["up", "get", "list", "call", "token", "pin", "diff", "fingerprint", "crds", "completion"] {
+    for command in
+        ["up", "get", "list", "call", "token", "pin", "diff", "fingerprint", "why", "policy", "crds", "completion"]
+    {
         assert!(help.out.contains(&format!("  {command} ")), "{command} has no help:\n{}", help.out);
         assert_eq!(cotter(&[command, "--help"], "").code, Some(0), "{command}");
     }

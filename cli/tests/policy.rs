@@ -128,3 +128,67 @@ fn eval_says_the_decision_and_why() {
     fs::write(folder.path().join("in.json"), "{\"a\":1,\"a\":2}").unwrap();
     assert_eq!(cotter(folder.path(), &["policy", "eval", "--input", "in.json"]).status.code(), Some(2));
 }
+
+/// A folder with one server, in no namespace of its own, whose tool demands this scope.
+fn server(folder: &Path, scope: &str, module: &str) -> PathBuf {
+    let path = folder.join(scope.replace(':', "-"));
+    fs::create_dir_all(&path).unwrap();
+    let server = json!({
+        "apiVersion": "cotter.dev/v1alpha1", "kind": "McpServer", "metadata": {"name": "support"},
+        "spec": {"audience": "support://mcp", "upstream": {"remote": {"url": "https://mcp.example.com/mcp"}},
+                 "access": {"tenants": ["tenant-7"]}, "policies": [{"configMapRef": {"name": "rules"}}],
+                 "tools": [{"name": "case_tag", "scope": scope, "effect": "Write"}]},
+    });
+    let rules =
+        json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "rules"}, "data": {"rules.rego": module}});
+    fs::write(path.join("server.json"), server.to_string()).unwrap();
+    fs::write(path.join("rules.json"), rules.to_string()).unwrap();
+    path
+}
+
+fn record(namespace: &str) -> String {
+    let principal = json!({"issuer": "https://login.example.com", "subject": "mia", "tenant": "tenant-7", "scopes": ["case:write"],
+                           "expiresAt": "2026-12-01T00:00:00Z"});
+    let record = json!({"id": "1", "time": "2026-11-30T12:00:00Z", "server": {"namespace": namespace, "name": "support"},
+                        "principal": principal, "method": "tools/call", "tool": "case_tag", "allow": true, "status": 200, "micros": 9});
+    format!("{record}\n")
+}
+
+#[test]
+fn replay_says_what_differs_and_never_that_nothing_does_where_nothing_was_decided() {
+    let folder = folder();
+    let quiet = "package cotter.user.rules\n\ndeny contains \"never\" if input.tool.effect == \"External\"\n";
+    let (same, other) = (server(folder.path(), "case:write", quiet), server(folder.path(), "case:admin", quiet));
+    let replay = |audit: &str, against: &Path, more: &[&str]| {
+        fs::write(folder.path().join("audit.jsonl"), audit).unwrap();
+        let against = against.to_str().unwrap();
+        cotter(folder.path(), &[&["policy", "replay", "audit.jsonl", "--against", against], more].concat())
+    };
+    let clean = replay(&record("default"), &same, &[]);
+    assert_eq!(
+        (clean.status.code(), out(&clean).starts_with("1 the same, 0 differ")),
+        (Some(0), true),
+        "{}",
+        out(&clean)
+    );
+    let differs = replay(&record("default"), &other, &[]);
+    assert_eq!(differs.status.code(), Some(1));
+    assert!(out(&differs).contains("allowed then, refused now (MissingScope case:admin)"), "{}", out(&differs));
+    assert_eq!(replay(&record("support"), &other, &[]).status.code(), Some(2), "another namespace is another server");
+    assert_eq!(replay(&record("support"), &other, &["--namespace", "support"]).status.code(), Some(1));
+    assert_eq!(replay("not json\n", &same, &[]).status.code(), Some(2));
+
+    // The record has the time, so a rule that reads it is decided again; it has no arguments, so one that reads them is not.
+    let night = "package cotter.user.rules\n\ndeny contains \"noon\" if input.now == \"2026-11-30T12:00:00Z\"\n";
+    let noon = replay(&record("default"), &server(folder.path(), "case:write", night), &[]);
+    assert_eq!(noon.status.code(), Some(1), "{}", out(&noon));
+    let arguments = "package cotter.user.rules\n\ndeny contains \"x\" if input.args.x == 1\n";
+    let apart = replay(&record("default"), &server(folder.path(), "case:write", arguments), &[]);
+    assert!(out(&apart).starts_with("0 the same, 0 differ, 1 not decided again"), "{}", out(&apart));
+}
+
+#[test]
+fn a_check_of_nothing_is_no_success() {
+    let empty = folder();
+    assert_eq!(cotter(empty.path(), &["policy", "check", "."]).status.code(), Some(2));
+}

@@ -101,7 +101,7 @@ pub struct AgentDelegationSpec {
     #[schemars(range(min = 0, max = 8))]
     pub max_depth: i32,
 
-    /// How many calls may be made under it. No bound of its own by default.
+    /// How many calls may be made under it. Not counted yet: a delegation with a budget is not Accepted, because without its bound it would give more than was meant. No bound of its own by default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub budget: Option<Budget>,
 

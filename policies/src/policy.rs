@@ -101,6 +101,12 @@ impl Policy {
         self.reads.call_is_stable()
     }
 
+    /// Whether anything in the rule set reads the arguments of a call: without them the decision cannot be made again.
+    #[must_use]
+    pub const fn reads_arguments(&self) -> bool {
+        self.reads.arguments()
+    }
+
     /// Decides on one tool. Total: whatever goes wrong is a refusal with its own reason.
     ///
     /// A call is first decided as a list would, without arguments: what a principal does not see it cannot call.

@@ -35,6 +35,11 @@ enum Format {
 /// Runs the command.
 pub(crate) fn run(options: &Options) -> Outcome {
     let sources = Sources::read(&options.files)?;
+    if sources.modules.is_empty() && sources.unreadable.is_empty() {
+        return Err(Failure::cannot(
+            "there is no module here: name *.rego files, or a folder that has some (cotter policy init)",
+        ));
+    }
     let mut findings: Vec<Finding> = sources.unreadable;
     let guard = Guard::new(CHECK_WORD).doing("find this program")?;
     if let Err(found) = guard.check(&sources.modules).map_err(|error| Failure::cannot(error.to_string()))? {

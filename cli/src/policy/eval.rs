@@ -20,7 +20,7 @@ pub(crate) struct Options {
     #[arg(long, value_name = "FILE")]
     input: PathBuf,
     /// Policy modules, or folders of them; only the library by default
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", num_args = 1..)]
     policy: Vec<PathBuf>,
     /// Say too what each layer found, and which lines were evaluated
     #[arg(long)]

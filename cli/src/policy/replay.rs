@@ -11,7 +11,7 @@ use clap::Args;
 use cotter_core::{
     audit::Record,
     decision::{Era, Kind},
-    name::{ServerRef, ToolName},
+    name::{Namespace, ServerRef, ToolName},
     reason::DenyReason,
     snapshot::Sealed,
 };
@@ -34,6 +34,9 @@ pub(crate) struct Options {
     /// The folder of manifests, with the ConfigMaps of their policies
     #[arg(long, value_name = "DIR")]
     against: PathBuf,
+    /// The namespace of manifests that name none
+    #[arg(short, long, default_value = "default")]
+    namespace: Namespace,
 }
 
 #[derive(Debug, Default)]
@@ -42,11 +45,12 @@ struct Count {
     differ: u64,
     undecided: u64,
     others: u64,
+    strangers: u64,
 }
 
 /// Runs the command.
 pub(crate) fn run(options: &Options) -> Outcome {
-    let snapshots = offline::snapshots(&options.against)?;
+    let snapshots = offline::snapshots(&options.against, options.namespace.as_str())?;
     let policies = policies(&snapshots)?;
     let file = File::open(&options.audit).doing(format!("open {}", options.audit.display()))?;
     let mut count = Count::default();
@@ -58,6 +62,13 @@ pub(crate) fn run(options: &Options) -> Outcome {
         }
         let record: Record = serde_json::from_str(&line).doing(format!("read the record at {}", place()))?;
         count.add(&record, &policies);
+    }
+    if count.same + count.differ + count.undecided == 0 && count.strangers > 0 {
+        let known: Vec<String> = policies.keys().map(ToString::to_string).collect();
+        let known = known.join(", ");
+        let message =
+            format!("no record is of a server of this folder ({known}): say --namespace where manifests name none");
+        return Err(Failure::cannot(message));
     }
     println!(
         "{} the same, {} differ, {} not decided again, {} of other kinds",
@@ -78,6 +89,9 @@ fn policies(snapshots: &[Sealed]) -> Result<BTreeMap<ServerRef, Policy>, Failure
 
 impl Count {
     fn add(&mut self, record: &Record, policies: &BTreeMap<ServerRef, Policy>) {
+        if !policies.contains_key(&record.server) {
+            self.strangers += 1;
+        }
         let tool = record.tool.as_deref().and_then(|tool| tool.parse::<ToolName>().ok());
         let is_call = record.method.as_deref() == Some("tools/call");
         let (Some(principal), Some(tool), Some(policy), true) =
@@ -90,7 +104,7 @@ impl Count {
             self.others += 1;
             return;
         }
-        if !policy.is_cacheable() {
+        if policy.reads_arguments() {
             self.undecided += 1;
             return;
         }

@@ -3,7 +3,7 @@
 use std::{fmt::Write as _, path::PathBuf};
 
 use clap::{Args, ValueEnum};
-use cotter_policies::{Coverage, Sandbox, cases::Cases};
+use cotter_policies::{Coverage, Sandbox, cases::Cases, check};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -83,6 +83,8 @@ fn base(options: &Options) -> Result<Value, Failure> {
 fn report(sources: &Sources, base: &Value) -> Result<Report, Failure> {
     let mut sandbox = Sandbox::new(&sources.modules).map_err(|error| Failure::cannot(error.to_string()))?;
     let mut tests = Vec::new();
+    // What is linear is checked before a parser sees a test; a test that calls itself without end still ends this command.
+    check::before_parsing(&sources.tests).map_err(|findings| Failure::cannot(findings.to_string()))?;
     for (file, text) in &sources.tests {
         let one = [(file.clone(), text.clone())].into_iter().collect();
         let outcomes = sandbox.test(&one).map_err(|error| Failure::cannot(format!("{file}: {error}")))?;

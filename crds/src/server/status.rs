@@ -25,7 +25,7 @@ pub struct McpServerStatus {
     #[schemars(schema_with = "schema::status_string")]
     pub endpoint: Option<String>,
 
-    /// Where the definitions are that the sidecars see, for `cotter diff` and `cotter approve`.
+    /// Where the definitions are that the sidecars see, for `kubectl cotter pin`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub observed: Option<Observed>,
 

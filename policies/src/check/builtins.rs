@@ -123,7 +123,7 @@ pub(super) fn arguments(name: &str) -> Option<usize> {
 pub(super) fn instead(name: &str) -> &'static str {
     let found =
         INSTEAD.iter().find(|(prefix, _)| name == *prefix || (prefix.ends_with('.') && name.starts_with(prefix)));
-    found.map_or("the functions that a policy may call are listed by `cotter policy check --help`", |(_, help)| help)
+    found.map_or("use another function: a policy may call those on numbers, strings, sets, objects, regular expressions and parsed times that end soon and mean the same in OPA", |(_, help)| help)
 }
 
 #[cfg(test)]
