@@ -1,4 +1,4 @@
-# What a call may say. A rule that reads input.args is evaluated for each call (some 40 µs); everything else is remembered.
+# What a call may say. A rule that reads input.args is evaluated for each call (some 50 µs); everything else is remembered.
 package cotter.user.argument_bounds
 
 # When a list is made there are no arguments: the tool stays visible, and only the call is refused.
