@@ -103,6 +103,14 @@ pub enum StrictError {
         /// Where it is.
         at: Position,
     },
+    /// A member whose name a parser takes for a sign to itself: what is a plain object here is a number or any other value there.
+    #[error("the name `{pointer}` is reserved by a JSON library, {at}")]
+    Reserved {
+        /// The member.
+        pointer: String,
+        /// Just behind its name.
+        at: Position,
+    },
     /// Something after the value.
     #[error("more text after the end of the value, at {at}")]
     TrailingData {

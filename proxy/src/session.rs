@@ -21,6 +21,9 @@ use crate::{conversation::Slot, random, respond::Refusal};
 /// A session that nobody used for this long is forgotten. Clients open a new one when they are told that it is gone.
 pub const IDLE: Duration = Duration::from_secs(30 * 60);
 
+/// Where there are fewer sessions than this, one principal may hold them all.
+const FEW: u32 = 16;
+
 /// To whom sessions, conversations and rates belong: the token's subject, not its bytes, which change on refresh.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Owner {
@@ -81,6 +84,9 @@ impl Sessions {
         if open.len() >= usize::try_from(limit).unwrap_or(usize::MAX) {
             return Err(Refusal::new(DenyReason::TooManySessions));
         }
+        if open.values().filter(|session| session.owner == *owner).count() >= share(limit) {
+            return Err(Refusal::because(DenyReason::TooManySessions, "one principal has its share of the sessions"));
+        }
         let id = random::id();
         open.insert(id.as_str().into(), Arc::new(session));
         Ok(id)
@@ -140,6 +146,13 @@ fn is_live(session: &Session, now: u64) -> bool {
     Duration::from_millis(idle) < IDLE
 }
 
+/// How many sessions one principal may hold, so that it cannot keep everybody else out: a quarter of all, and where there are few of them
+/// all.
+fn share(limit: u32) -> usize {
+    let share = if limit < FEW { limit } else { limit / 4 };
+    usize::try_from(share).unwrap_or(usize::MAX)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -168,5 +181,16 @@ mod tests {
         sessions.close(&id, &owner("alice")).unwrap();
         assert!(sessions.find(&id, &owner("alice")).is_err());
         assert!(sessions.open(&owner("bob"), "2025-11-25", 1).is_ok());
+    }
+
+    #[test]
+    fn one_principal_cannot_keep_everybody_else_out() {
+        let sessions = Sessions::default();
+        for _ in 0..10 {
+            sessions.open(&owner("mallory"), "2025-11-25", 40).unwrap();
+        }
+        let refused = sessions.open(&owner("mallory"), "2025-11-25", 40).unwrap_err();
+        assert_eq!(refused.reason, DenyReason::TooManySessions);
+        assert!(sessions.open(&owner("alice"), "2025-11-25", 40).is_ok());
     }
 }

@@ -16,6 +16,9 @@ use crate::pointer::join;
 /// with a random key, so that a hostile object of 100,000 names costs no more than its length.
 const COMPARED: usize = 24;
 
+/// How names begin that serde_json, and engines built on it, take for numbers and raw text in disguise.
+const RESERVED: &str = "$serde_json::private::";
+
 /// Reads a whole text, and gives it as text too.
 pub(super) fn read<N: Node>(bytes: &[u8], limits: Limits) -> Result<(&str, N), StrictError> {
     if bytes.starts_with(b"\xef\xbb\xbf") {
@@ -44,6 +47,7 @@ struct Pass<'de> {
 enum Fault {
     Duplicate,
     Depth,
+    Reserved,
 }
 
 impl Pass<'_> {
@@ -61,6 +65,7 @@ impl Pass<'_> {
         let at = position(error);
         match self.fault {
             Some(Fault::Duplicate) => StrictError::DuplicateKey { pointer, at },
+            Some(Fault::Reserved) => StrictError::Reserved { pointer, at },
             Some(Fault::Depth) => StrictError::TooDeep { limit: self.limit, pointer, at },
             None => by_message(&error.to_string(), self.limit, pointer, at),
         }
@@ -149,6 +154,11 @@ impl<'de, N: Node> Visitor<'de> for Read<'_, 'de, N> {
         let mut seen = Names { from: self.0.names.len(), hashed: None };
         let mut object = N::Object::default();
         while let Some(name) = members.next_key_seed(Name)? {
+            if name.starts_with(RESERVED) {
+                self.0.fault = Some(Fault::Reserved);
+                self.0.path.push(name.into_owned());
+                return Err(A::Error::custom("reserved name"));
+            }
             if seen.contains(&name, &self.0.names) {
                 self.0.fault = Some(Fault::Duplicate);
                 self.0.path.push(name.into_owned());

@@ -39,6 +39,7 @@ fn kind(error: &StrictError) -> &'static str {
         StrictError::NotUtf8 { .. } => "not UTF-8",
         StrictError::ByteOrderMark => "byte order mark",
         StrictError::DuplicateKey { .. } => "duplicate key",
+        StrictError::Reserved { .. } => "reserved",
         StrictError::TooDeep { .. } => "too deep",
         StrictError::NotFinite { .. } => "not finite",
         StrictError::LoneSurrogate { .. } => "lone surrogate",
@@ -80,10 +81,14 @@ fn duplicates_are_found_in_objects_of_any_size() {
 }
 
 #[test]
-fn the_private_marker_of_the_parser_is_an_ordinary_name() {
-    let text = br#"{"$serde_json::private::RawValue":"{\"a\":1,\"a\":2}"}"#;
-    let value = parse(text, Limits::default()).unwrap();
-    assert_eq!(value["$serde_json::private::RawValue"], "{\"a\":1,\"a\":2}");
-    let number = br#"{"$serde_json::private::Number":"1"}"#;
-    assert!(parse(number, Limits::default()).unwrap().is_object());
+fn what_a_parser_takes_for_its_own_signs_is_refused_at_any_depth() {
+    for text in [
+        r#"{"$serde_json::private::RawValue":"{\"a\":1,\"a\":2}"}"#,
+        r#"{"$serde_json::private::Number":"1"}"#,
+        r#"{"a":[{"b":{"\u0024serde_json::private::Number":"1"}}]}"#,
+    ] {
+        assert!(matches!(check(text.as_bytes(), Limits::default()), Err(StrictError::Reserved { .. })), "{text}");
+        assert!(parse(text.as_bytes(), Limits::default()).is_err(), "{text}");
+    }
+    assert!(check(br#"{"$serde_json":"1"}"#, Limits::default()).is_ok());
 }
