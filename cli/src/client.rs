@@ -51,7 +51,7 @@ pub(crate) struct CallOptions {
 /// Runs `cotter list`.
 pub(crate) async fn list(options: &ListOptions) -> Outcome {
     let running = Running::find(options.folder.as_deref()).await?;
-    let server = server(&running, &options.server).await?;
+    let server = running.server(&options.server).await?;
     let token = options.caller.token(&running.state, &server.audience)?;
     let mut session = match Session::open(&server.endpoint, &token).await? {
         Ok(session) => session,
@@ -85,7 +85,7 @@ fn listed(server: &Server, reply: &Reply) -> Table {
 /// Runs `cotter call`.
 pub(crate) async fn call(options: &CallOptions) -> Outcome {
     let running = Running::find(options.folder.as_deref()).await?;
-    let server = server(&running, &options.server).await?;
+    let server = running.server(&options.server).await?;
     let token = options.caller.token(&running.state, &server.audience)?;
     let mut session = match Session::open(&server.endpoint, &token).await? {
         Ok(session) => session,
@@ -100,13 +100,6 @@ pub(crate) async fn call(options: &CallOptions) -> Outcome {
         Some(result) => answered(result),
         None => refused(&running, &reply, Some(options)).await,
     }
-}
-
-async fn server(running: &Running, name: &str) -> Result<Server, Failure> {
-    let servers: Vec<Server> = running.get("/v1/servers").await?.unwrap_or_default();
-    let names: Vec<String> = servers.iter().map(|server| server.name.clone()).collect();
-    let found = servers.into_iter().find(|server| server.name == name);
-    found.ok_or_else(|| Failure::cannot(format!("no server {name:?} runs here; there are: {}", names.join(", "))))
 }
 
 fn arguments(given: &[String], tool: Option<&Value>) -> Result<Value, Failure> {

@@ -15,9 +15,7 @@ use crate::{
     cluster::Target,
     failure::{Doing as _, Failure, Outcome},
     running::Running,
-    tools_file,
-    wire::Server,
-    yaml,
+    tools_file, yaml,
 };
 
 /// Above this, definitions are left out: client-side `kubectl apply` keeps a second copy, and stops at 256 KiB.
@@ -69,9 +67,7 @@ async fn in_cluster(options: &Options) -> Result<Offered, Failure> {
 
 async fn of_running(options: &Options) -> Result<Offered, Failure> {
     let running = Running::find(options.folder.as_deref()).await?;
-    let servers: Vec<Server> = running.get("/v1/servers").await?.unwrap_or_default();
-    let server = servers.into_iter().find(|server| server.name == options.server);
-    let server = server.ok_or_else(|| Failure::cannot(format!("no server {:?} runs here", options.server)))?;
+    let server = running.server(&options.server).await?;
     let observed: Option<BTreeMap<String, Box<RawValue>>> =
         running.get(&format!("/v1/observed/{}", server.name)).await?;
     let observed =

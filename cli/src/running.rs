@@ -9,6 +9,7 @@ use crate::{
     failure::{Doing as _, Failure},
     http1::{self, Ask},
     state::State,
+    wire::Server,
 };
 
 /// A running `up`.
@@ -39,6 +40,14 @@ impl Running {
             1 => running.pop().map(|state| Self { state }).ok_or_else(|| Failure::cannot("no `cotter up` runs")),
             _ => Err(Failure::cannot(format!("several `cotter up` run; say which with -f:{}", listed(&running)))),
         }
+    }
+
+    /// A server of the folder, as its owner sees it.
+    pub(crate) async fn server(&self, name: &str) -> Result<Server, Failure> {
+        let servers: Vec<Server> = self.get("/v1/servers").await?.unwrap_or_default();
+        let names: Vec<String> = servers.iter().map(|server| server.name.clone()).collect();
+        let found = servers.into_iter().find(|server| server.name == name);
+        found.ok_or_else(|| Failure::cannot(format!("no server {name:?} runs here; there are: {}", names.join(", "))))
     }
 
     /// Asks for a value.

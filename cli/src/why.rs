@@ -21,7 +21,6 @@ use crate::{
     failure::{Failure, Outcome},
     issuer::DevIssuer,
     running::Running,
-    wire::Server,
 };
 
 /// Explain from the live snapshot why a caller may or may not use a tool
@@ -75,9 +74,7 @@ pub(crate) async fn run(options: &Options) -> Outcome {
 
 async fn of_running(options: &Options) -> Result<Known, Failure> {
     let running = Running::find(options.folder.as_deref()).await?;
-    let servers: Vec<Server> = running.get("/v1/servers").await?.unwrap_or_default();
-    let server = servers.into_iter().find(|server| server.name == options.server);
-    let server = server.ok_or_else(|| Failure::cannot(format!("no server {:?} runs here", options.server)))?;
+    let server = running.server(&options.server).await?;
     let snapshot: Option<Snapshot> = running.get(&format!("/v1/snapshots/{}", options.server)).await?;
     let snapshot = snapshot
         .ok_or_else(|| Failure::cannot(format!("{} is not Accepted: cotter get mcps -o yaml", options.server)))?;

@@ -38,6 +38,4 @@ pub struct Delegation {
     pub max_depth: u32,
     /// Revoked.
     pub suspended: bool,
-    /// What is declared and not done by this version.
-    pub unsupported: Vec<&'static str>,
 }

@@ -1,15 +1,11 @@
 //! What is asked of the policy and what it answers. Both are documented, versioned values with a JSON Schema made from these types.
 
-use std::{collections::BTreeMap, fmt};
+use std::fmt;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{
-    effect::Effect,
-    name::{Scope, ToolName},
-    reason::DenyReason,
-};
+use crate::{name::Scope, reason::DenyReason};
 
 /// What the caller wants to do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
@@ -39,21 +35,6 @@ pub enum Approval {
     Never,
     /// Needed for each call.
     Always,
-}
-
-/// What is decided on: one tool, seen or used by one principal.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct Operation<'a> {
-    /// The JSON-RPC method.
-    pub method: &'a str,
-    /// Seen or used.
-    pub kind: Kind,
-    /// The tool's name.
-    pub tool: &'a ToolName,
-    /// The arguments, exactly as they came; absent when listing.
-    #[serde(skip)]
-    pub arguments: Option<&'a str>,
 }
 
 /// The policy's answer.
@@ -121,15 +102,3 @@ pub struct Obligations {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout_ms: Option<u64>,
 }
-
-/// A tool's visibility to one principal: the effect and scope are told to owners (`cotter list`), not to callers.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ToolFacts {
-    /// The scope it demands.
-    pub scope: Scope,
-    /// Its declared effect.
-    pub effect: Effect,
-}
-
-/// Decisions on many tools at once, by name.
-pub type Decisions = BTreeMap<ToolName, Decision>;

@@ -73,7 +73,6 @@ impl Numbers {
             expires_at: self.time(),
             max_depth: u32::try_from(self.below(4)).unwrap(),
             suspended: self.below(10) == 0,
-            unsupported: Vec::new(),
         }
     }
 }

@@ -67,7 +67,6 @@ pub fn delegation(object: &AgentDelegation, longest: SignedDuration, now: Timest
             expires_at: spec.expires_at.0,
             max_depth: max_depth?,
             suspended: spec.suspended,
-            unsupported: Vec::new(),
         })
     };
     let value = made();

@@ -14,7 +14,7 @@ use cotter_crds::{
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
-use super::{evidence, not_done, refused, settle};
+use super::{evidence, refused, settle};
 use crate::{
     chain::{self, Broken, Chain},
     delegations::Delegations,
@@ -58,19 +58,14 @@ fn accepted(all: &Delegations, name: &str, chain: Option<&Chain<'_>>) -> Outcome
     let Some(chain) = chain else {
         return all.problems(name).map_or_else(|| say::invalid("it cannot be read"), refused);
     };
-    let mut message = not_done(&chain.own().unsupported);
     let wider = chain.wider();
     if wider.is_empty() {
-        return say::accepted(message);
+        return say::accepted("");
     }
-    if !message.is_empty() {
-        message.push(' ');
-    }
-    message.push_str(&format!(
+    say::wider_than_parent(format!(
         "It asks for more than its parents have in {}; status.effective is what both permit.",
         wider.join(", ")
-    ));
-    say::wider_than_parent(message)
+    ))
 }
 
 fn resolved(object: &AgentDelegation, chain: Option<&Chain<'_>>, servers: &Servers<'_>) -> Outcome {
