@@ -58,6 +58,7 @@ pub(crate) fn measure(snapshot: &Value, token: &str) -> Result<Units, BenchError
         kind: Kind::Call,
         tool: &tool,
         pin: PinFacts::MATCHED,
+        annotations: None,
         arguments: Some(r#"{"text":"the quick brown fox"}"#),
         now: Timestamp::now(),
     };

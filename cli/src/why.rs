@@ -26,7 +26,7 @@ use crate::{
 /// Explain from the live snapshot why a caller may or may not use a tool
 #[derive(Debug, Args)]
 #[command(
-    after_help = "The arguments of the call are not part of it.\nExit status: 0 it may, 1 it may not, 2 it could not be told."
+    after_help = "Neither the arguments of the call nor what the server says of the tool (annotations) are part of it.\nExit status: 0 it may, 1 it may not, 2 it could not be told."
 )]
 pub(crate) struct Options {
     /// The McpServer's name
@@ -131,7 +131,7 @@ fn pin(known: Option<(bool, Option<ToolState>)>) -> Told {
 fn policy(snapshot: &Snapshot, principal: &Principal, tool: &ToolName, now: Timestamp) -> Result<Vec<Told>, Failure> {
     let policy = Policy::prepare(snapshot).map_err(|error| Failure::cannot(error.to_string()))?;
     let (era, method, kind, pin) = (Era::Modern, "tools/call", Kind::Call, PinFacts::MATCHED);
-    let ask = Ask { principal, authority: None, era, method, kind, tool, pin, arguments: None, now };
+    let ask = Ask { principal, authority: None, era, method, kind, tool, pin, annotations: None, arguments: None, now };
     let input = policy.input(&ask).map_err(|error| Failure::cannot(error.to_string()))?;
     let Some(input) = input else { return Ok(Vec::new()) };
     let sandbox = Sandbox::new(&snapshot.policies).map_err(|error| Failure::cannot(error.to_string()))?;

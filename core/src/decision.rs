@@ -5,7 +5,10 @@ use std::fmt;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{name::Scope, reason::DenyReason};
+use crate::{name::Scope, pointer::Pointer, reason::DenyReason};
+
+/// The form of a decision, as the policy library states it.
+pub const DECISION_VERSION: &str = "cotter.decision/v1";
 
 /// What the caller wants to do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
@@ -37,10 +40,22 @@ pub enum Approval {
     Always,
 }
 
+/// The form of an answer. An answer of another form is none.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub enum DecisionVersion {
+    /// [`DECISION_VERSION`].
+    #[default]
+    #[serde(rename = "cotter.decision/v1")]
+    V1,
+}
+
 /// The policy's answer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Decision {
+    /// The form.
+    #[serde(default)]
+    pub version: DecisionVersion,
     /// Whether it may happen.
     pub allow: bool,
     /// Stable codes: why not, sorted; empty where allowed.
@@ -59,7 +74,13 @@ impl Decision {
     #[must_use]
     pub fn deny(code: DenyReason, detail: Option<String>) -> Self {
         let reasons = vec![Reason { code, detail }];
-        Self { allow: false, reasons, obligations: Obligations::default(), challenge_scopes: Vec::new() }
+        Self {
+            version: DecisionVersion::V1,
+            allow: false,
+            reasons,
+            obligations: Obligations::default(),
+            challenge_scopes: Vec::new(),
+        }
     }
 
     /// The reason that decides the answer: the first.
@@ -95,10 +116,30 @@ pub struct Obligations {
     /// Whether a person has to agree first.
     #[serde(default)]
     pub approval: Approval,
+    /// Where in the arguments the key is that makes a repeated call harmless. Nothing is refused by it yet.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<String>")]
+    pub idempotency: Option<Pointer>,
     /// A smaller bound on the result, in bytes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub result_bytes: Option<u64>,
     /// A shorter deadline, in milliseconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout_ms: Option<u64>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_decision_states_its_form() {
+        let denied = Decision::deny(DenyReason::MissingScope, None);
+        let told = serde_json::to_value(&denied).unwrap();
+        assert_eq!(told["version"], DECISION_VERSION);
+        assert_eq!(serde_json::from_value::<Decision>(told.clone()).unwrap(), denied);
+        let mut other = told;
+        other["version"] = "cotter.decision/v2".into();
+        assert!(serde_json::from_value::<Decision>(other).is_err());
+    }
 }

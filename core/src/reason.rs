@@ -210,6 +210,9 @@ reasons! {
     /// The policy did not finish within its budget.
     PolicyTimeout => 403, 40307, Named, "denied: policy took too long",
         "Make the rule cheaper: it has 20 ms.";
+    /// A policy reads the arguments, and a number in them is not exactly what the policy would see, or has no canonical form.
+    ArgumentsNotExact => 403, 40308, Named, "denied: a number in the arguments is not exact",
+        "The record has the JSON pointer. Send whole numbers within ±(2^53−1) and decimals of at most 15 digits, or send the number as text.";
     /// The caller lacks a scope, and `access.insufficientScope` is `Challenge`.
     InsufficientScope => 403, 40304, Named, "insufficient scope",
         "Get a token with the scopes that the challenge names.";

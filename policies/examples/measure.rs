@@ -20,7 +20,7 @@ use cotter_core::{
         ToolRule, Upstream, VERSION, Verify,
     },
 };
-use cotter_policies::{Ask, ListAsk, PinFacts, Policy};
+use cotter_policies::{Ask, ListAsk, Listed, PinFacts, Policy};
 use jiff::Timestamp;
 
 const NOW: &str = "2026-11-30T12:00:00Z";
@@ -134,7 +134,8 @@ fn measure(what: &str, rounds: usize, mut question: impl FnMut(usize)) {
 fn ask<'a>(principal: &'a Principal, tool: &'a ToolName, now: Timestamp) -> Ask<'a> {
     let arguments = Some("{\"amount\": 10}");
     let (era, kind, pin) = (Era::Modern, Kind::Call, PinFacts::MATCHED);
-    Ask { principal, authority: None, era, method: "tools/call", kind, tool, pin, arguments, now }
+    let annotations = None;
+    Ask { principal, authority: None, era, method: "tools/call", kind, tool, pin, annotations, arguments, now }
 }
 
 fn calls(count: usize, policies: (&Policy, &Policy), tool: &ToolName, now: Timestamp) -> Result<(), Box<dyn Error>> {
@@ -165,8 +166,8 @@ fn strangers(count: usize, what: &str) -> Result<Vec<Principal>, Box<dyn Error>>
 }
 
 fn lists(count: usize, library: &Policy, names: &[ToolName], now: Timestamp) -> Result<(), Box<dyn Error>> {
-    let listed: BTreeMap<ToolName, PinFacts> =
-        names.iter().take(200).map(|name| (name.clone(), PinFacts::MATCHED)).collect();
+    let listed: BTreeMap<ToolName, Listed<'_>> =
+        names.iter().take(200).map(|name| (name.clone(), PinFacts::MATCHED.into())).collect();
     let list =
         |principal| ListAsk { principal, authority: None, era: Era::Modern, method: "tools/list", tools: &listed, now };
     let strangers = strangers(60, "list")?;

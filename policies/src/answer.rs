@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use cotter_core::{
-    decision::{Approval, Decision, Obligations, Reason},
+    decision::{Approval, DECISION_VERSION, Decision, DecisionVersion, Obligations, Reason},
     name::Scope,
     reason::DenyReason,
 };
@@ -26,7 +26,7 @@ impl Answer {
 /// A reason's own words are cut here: they are for a log line and a table, not for a text.
 const DETAIL: usize = 256;
 /// Members of the documented answer.
-const MEMBERS: usize = 5;
+const MEMBERS: usize = 6;
 
 /// Reads an answer; undefined and malformed ones refuse.
 pub(crate) fn read(value: &Value) -> Answer {
@@ -39,6 +39,7 @@ pub(crate) fn read(value: &Value) -> Answer {
 fn parse(value: &Value) -> Option<Answer> {
     let members = value.as_object().ok().filter(|members| members.len() == MEMBERS)?;
     let member = |name: &str| members.get(&Value::from(name));
+    member("version")?.as_string().ok().filter(|version| version.as_ref() == DECISION_VERSION)?;
     let mut reasons = items(member("reasons")?)?.iter().map(reason).collect::<Option<Vec<_>>>()?;
     reasons.sort();
     reasons.dedup();
@@ -51,7 +52,8 @@ fn parse(value: &Value) -> Option<Answer> {
     let delegations = items(member("delegations")?)?;
     let delegation =
         delegations.iter().map(|name| name.as_string().ok().cloned()).collect::<Option<Vec<_>>>()?.into_iter().min();
-    let decision = Arc::new(Decision { allow, reasons, obligations, challenge_scopes });
+    let version = DecisionVersion::V1;
+    let decision = Arc::new(Decision { version, allow, reasons, obligations, challenge_scopes });
     Some(Answer { decision, delegation: delegation.filter(|_| allow) })
 }
 
@@ -74,20 +76,85 @@ fn reason(value: &Value) -> Option<Reason> {
     Some(Reason { code, detail })
 }
 
-fn bounded(words: &str) -> String {
+/// Words that somebody else chose, for a log line.
+pub(crate) fn bounded(words: &str) -> String {
     words.chars().map(|c| if c.is_control() { ' ' } else { c }).take(DETAIL).collect()
 }
 
 fn obligations(value: &Value) -> Option<Obligations> {
-    let members = value.as_object().ok().filter(|members| members.len() == 1)?;
-    let approval = match members.get(&Value::from("approval"))?.as_string().ok()?.as_ref() {
-        "Never" => Approval::Never,
-        "Always" => Approval::Always,
-        _ => return None,
-    };
-    Some(Obligations { approval, ..Obligations::default() })
+    let (mut approval, mut found) = (None, Obligations::default());
+    for (name, value) in value.as_object().ok()?.iter() {
+        match name.as_string().ok()?.as_ref() {
+            "approval" => approval = Some(approves(value)?),
+            "idempotency" => found.idempotency = Some(value.as_string().ok()?.parse().ok()?),
+            "resultBytes" => found.result_bytes = Some(value.as_u64().ok()?),
+            "timeoutMs" => found.timeout_ms = Some(value.as_u64().ok()?),
+            _ => return None,
+        }
+    }
+    Some(Obligations { approval: approval?, ..found })
+}
+
+fn approves(value: &Value) -> Option<Approval> {
+    match value.as_string().ok()?.as_ref() {
+        "Never" => Some(Approval::Never),
+        "Always" => Some(Approval::Always),
+        _ => None,
+    }
 }
 
 fn scope(value: &Value) -> Option<Scope> {
     value.as_string().ok()?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn allowed() -> serde_json::Value {
+        json!({
+            "version": "cotter.decision/v1", "allow": true, "reasons": [], "challengeScopes": [], "delegations": [],
+            "obligations": {"approval": "Always", "idempotency": "/key", "resultBytes": 10, "timeoutMs": 20},
+        })
+    }
+
+    fn reads(answer: &serde_json::Value) -> Answer {
+        read(&Value::from(answer.clone()))
+    }
+
+    #[test]
+    fn the_documented_answer_is_read_whole() {
+        let obligations = Obligations {
+            approval: Approval::Always,
+            idempotency: Some("/key".parse().unwrap()),
+            result_bytes: Some(10),
+            timeout_ms: Some(20),
+        };
+        let answer = reads(&allowed());
+        assert!(answer.decision.allow);
+        assert_eq!(answer.decision.obligations, obligations);
+    }
+
+    #[test]
+    fn an_answer_of_any_other_form_refuses() {
+        for (pointer, wrong) in [
+            ("/version", json!("cotter.decision/v2")),
+            ("/version", json!(null)),
+            ("/more", json!(true)),
+            ("/allow", json!(false)),
+            ("/obligations/approval", json!("Sometimes")),
+            ("/obligations/redact", json!([])),
+            ("/obligations/idempotency", json!("key")),
+            ("/obligations/resultBytes", json!(-1)),
+            ("/obligations/timeoutMs", json!("20")),
+            ("/obligations", json!({})),
+        ] {
+            let changes = std::collections::BTreeMap::from([(pointer.to_owned(), wrong)]);
+            let told = reads(&crate::cases::changed(&allowed(), &changes));
+            assert_eq!(told.decision.first_reason(), Some(DenyReason::PolicyUndefined), "{pointer}");
+            assert_eq!(told.decision.obligations, Obligations::default());
+        }
+    }
 }

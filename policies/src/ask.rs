@@ -8,6 +8,7 @@ use cotter_core::{
     principal::Principal,
 };
 use jiff::Timestamp;
+use serde_json::Value;
 
 use crate::authority::Authority;
 
@@ -45,10 +46,27 @@ pub struct Ask<'a> {
     pub tool: &'a ToolName,
     /// How its definition compares with what was approved.
     pub pin: PinFacts,
-    /// The arguments, exactly as they came and already strictly checked; absent when listing.
+    /// The `annotations` of the definition that is served, as the server states them; absent where it states none or they are not known.
+    pub annotations: Option<&'a Value>,
+    /// The arguments, exactly as they came and already strictly checked; absent where the caller sent none, and when listing.
     pub arguments: Option<&'a str>,
     /// The time of the question.
     pub now: Timestamp,
+}
+
+/// One tool of a list.
+#[derive(Debug, Clone, Copy)]
+pub struct Listed<'a> {
+    /// As in [`Ask::pin`].
+    pub pin: PinFacts,
+    /// As in [`Ask::annotations`].
+    pub annotations: Option<&'a Value>,
+}
+
+impl From<PinFacts> for Listed<'_> {
+    fn from(pin: PinFacts) -> Self {
+        Self { pin, annotations: None }
+    }
 }
 
 /// The same question on many tools at once: which of them may this principal see?
@@ -63,7 +81,7 @@ pub struct ListAsk<'a> {
     /// The JSON-RPC method.
     pub method: &'a str,
     /// The tools in question: those that can be served now.
-    pub tools: &'a BTreeMap<ToolName, PinFacts>,
+    pub tools: &'a BTreeMap<ToolName, Listed<'a>>,
     /// The time of the question.
     pub now: Timestamp,
 }

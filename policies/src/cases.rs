@@ -40,6 +40,9 @@ pub struct Case {
     /// Changes to the input.
     #[serde(default)]
     pub set: BTreeMap<String, Value>,
+    /// The arguments of the call, exactly as a caller sends them, in place of `/args`: read, or refused, as a sidecar does it.
+    #[serde(default)]
+    pub arguments: Option<String>,
     /// The decision.
     pub expect: Expect,
     /// For an allowed case, what makes it a refusal: changes on top of its own.
@@ -65,6 +68,9 @@ pub struct Expect {
     /// Whether a person has to agree.
     #[serde(default)]
     pub approval: Option<Approval>,
+    /// Everything that has to hold on the way.
+    #[serde(default)]
+    pub obligations: Option<Value>,
     /// Scopes that would help.
     #[serde(default)]
     pub challenge_scopes: Option<Vec<String>>,
@@ -89,12 +95,13 @@ impl Cases {
     pub fn run(&self, base: &Value, sandbox: &mut Sandbox) -> Result<Vec<Outcome>, SandboxError> {
         let mut outcomes = Vec::new();
         for case in &self.cases {
-            let input = changed(&changed(base, &self.set), &case.set);
-            outcomes.push(case.run(&case.name, &input, sandbox)?);
+            let (input, arguments) = (changed(&changed(base, &self.set), &case.set), case.arguments.as_deref());
+            outcomes.push(case.run(&case.name, &input, arguments, sandbox)?);
             match &case.twin {
                 Some(twin) => {
                     let name = format!("{} / {}", case.name, twin.name);
-                    outcomes.push(twin.run(&name, &changed(&input, &twin.set), sandbox)?);
+                    let arguments = twin.arguments.as_deref().or(arguments);
+                    outcomes.push(twin.run(&name, &changed(&input, &twin.set), arguments, sandbox)?);
                 }
                 None if case.expect.allow => {
                     outcomes.push(Outcome::failed(&case.name, "an allowed case needs its refused twin"))
@@ -107,8 +114,18 @@ impl Cases {
 }
 
 impl Case {
-    fn run(&self, name: &str, input: &Value, sandbox: &mut Sandbox) -> Result<Outcome, SandboxError> {
-        let (decision, delegation) = sandbox.decide(input)?;
+    fn run(
+        &self,
+        name: &str,
+        input: &Value,
+        arguments: Option<&str>,
+        sandbox: &mut Sandbox,
+    ) -> Result<Outcome, SandboxError> {
+        let (decision, delegation) = match arguments.map(|arguments| sandbox.called(input, arguments)) {
+            None => sandbox.decide(input)?,
+            Some(Ok(input)) => sandbox.decide(&input)?,
+            Some(Err(refused)) => (refused, None),
+        };
         let codes = decision.reasons.iter().map(|reason| reason.code).collect();
         let form = serde_json::from_value::<Input>(input.clone()).err().filter(|_| !self.malformed);
         let failure = match form {
@@ -141,6 +158,10 @@ impl Expect {
             (
                 self.approval.is_none_or(|approval| approval == decision.obligations.approval),
                 format!("the approval is {:?}", decision.obligations.approval),
+            ),
+            (
+                self.obligations.is_none() || self.obligations == serde_json::to_value(&decision.obligations).ok(),
+                format!("the obligations are {:?}", decision.obligations),
             ),
             (
                 self.challenge_scopes.as_ref().is_none_or(|scopes| *scopes == challenge),

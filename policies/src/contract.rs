@@ -7,8 +7,7 @@ use serde_json::Value;
 use crate::{document::Input, syntax::Step};
 
 /// What a person is told who used a member that there is not.
-pub(crate) const MEMBERS: &str =
-    "the input has version, era, protocol, now, server, principal, grants, operation, tool and, for a call, args";
+pub(crate) const MEMBERS: &str = "the input has version, era, protocol, now, server, principal, grants, operation, tool and, for a call, args, argsDigest, approval and ledger";
 
 fn schema() -> &'static Value {
     static SCHEMA: OnceLock<Value> = OnceLock::new();

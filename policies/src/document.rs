@@ -7,12 +7,17 @@ use cotter_core::{
     decision::{Approval, Era, Kind},
     effect::Effect,
     name::{Audience, Issuer, Namespace, ObjectName, Scope, Subject, Tenant, ToolName},
+    pointer::Pointer,
     principal::{Actor, Principal, ServiceAccount},
-    reason::DenyReason,
+    snapshot::Digest,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+
+mod output;
+
+pub use output::{Output, OutputObligations, OutputReason};
 
 /// The form of the input.
 pub const INPUT_VERSION: &str = "cotter.input/v1";
@@ -43,9 +48,67 @@ pub struct Input {
     /// The tools of a list, by name. Modules do not see it: they are asked about each tool by itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tools: Option<BTreeMap<ToolName, ToolDocument>>,
-    /// The arguments of the call; absent when listing.
+    /// The arguments of the call, an empty object where the caller sent none; absent when listing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub args: Option<Value>,
+    /// The digest of the arguments' RFC 8785 form, `sha256:` and 64 hexadecimal digits; absent when listing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<String>")]
+    pub args_digest: Option<Digest>,
+    /// What became of the request for a person's agreement to this call. Always absent yet: there are no approvals.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub approval: Option<ApprovalDocument>,
+    /// What is known of an earlier call with this idempotency key. Always absent yet: there is no ledger.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ledger: Option<LedgerDocument>,
+}
+
+/// A request for a person's agreement.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct ApprovalDocument {
+    /// How it stands.
+    pub state: ApprovalState,
+    /// Its name.
+    pub id: String,
+}
+
+/// How a request for a person's agreement stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub enum ApprovalState {
+    /// Nobody has answered.
+    Pending,
+    /// A person agreed, and the agreement was not used.
+    Approved,
+    /// A person refused.
+    Denied,
+    /// Its time ended.
+    Expired,
+    /// A call was made with it: it is good for one.
+    Used,
+}
+
+/// What is known of an earlier call with the same idempotency key.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct LedgerDocument {
+    /// How it stands.
+    pub state: LedgerState,
+}
+
+/// How an earlier call stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub enum LedgerState {
+    /// It is about to be sent.
+    Reserved,
+    /// It was sent, and not answered yet.
+    Dispatched,
+    /// It was answered with a result.
+    Succeeded,
+    /// It was answered with an error.
+    Failed,
+    /// It was sent, and no answer came.
+    Unknown,
 }
 
 /// The protocol of a request.
@@ -161,8 +224,67 @@ pub struct ToolDocument {
     pub effect: Effect,
     /// Whether its owner wants a person to agree.
     pub approval: Approval,
+    /// Where in the arguments the key is that makes a repeated call harmless, a JSON pointer, where its owner declares one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<String>")]
+    pub idempotency_key: Option<Pointer>,
+    /// The tool's own bounds, where its owner declares any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limits: Option<ToolLimitsDocument>,
     /// How its definition compares with what was approved.
     pub pin: PinDocument,
+    /// What the server says of the tool: hints for modules, which no rule of the library believes. Absent where it says nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub annotations: Option<AnnotationsDocument>,
+}
+
+/// The bounds of one tool.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct ToolLimitsDocument {
+    /// Deadline, in milliseconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timeout_ms: Option<u64>,
+    /// Bound on the result, in bytes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub result_bytes: Option<u64>,
+}
+
+/// The `annotations` of a tool's definition, as far as they have the type that MCP gives them. What has another type, or another name, is
+/// left out.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct AnnotationsDocument {
+    /// A title for people.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
+    /// It changes nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub read_only_hint: Option<bool>,
+    /// What it changes may be lost.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub destructive_hint: Option<bool>,
+    /// A second call with the same arguments changes nothing more.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub idempotent_hint: Option<bool>,
+    /// It reaches things outside.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub open_world_hint: Option<bool>,
+}
+
+impl AnnotationsDocument {
+    /// What a policy sees of a definition's `annotations`.
+    #[must_use]
+    pub fn of(stated: &Value) -> Self {
+        let hint = |name: &str| stated.get(name).and_then(Value::as_bool);
+        Self {
+            title: stated.get("title").and_then(Value::as_str).map(str::to_owned),
+            read_only_hint: hint("readOnlyHint"),
+            destructive_hint: hint("destructiveHint"),
+            idempotent_hint: hint("idempotentHint"),
+            open_world_hint: hint("openWorldHint"),
+        }
+    }
 }
 
 /// How a definition compares with what was approved.
@@ -174,39 +296,4 @@ pub struct PinDocument {
     /// The class of the difference, where there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub class: Option<String>,
-}
-
-/// What `data.cotter.authz.decision` gives. Anything else is a refusal with reason `PolicyUndefined`.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct Output {
-    /// Whether it may happen.
-    pub allow: bool,
-    /// Why not; a set, empty where allowed.
-    pub reasons: Vec<OutputReason>,
-    /// All scopes that this operation needs, where asking for them would help.
-    pub challenge_scopes: Vec<Scope>,
-    /// Names of the delegations that permit it, each by itself; a set.
-    pub delegations: BTreeSet<String>,
-    /// What has to hold on the way.
-    pub obligations: OutputObligations,
-}
-
-/// One reason.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct OutputReason {
-    /// The stable code.
-    pub code: DenyReason,
-    /// What it is about: a scope, a tenant, a module's own words (any JSON value; what is not a string is shown as JSON).
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub detail: Option<Value>,
-}
-
-/// What has to hold for an allowed operation.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct OutputObligations {
-    /// Whether a person has to agree first.
-    pub approval: Approval,
 }

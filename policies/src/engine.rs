@@ -39,7 +39,7 @@ pub(crate) struct Engines {
 /// Why an evaluation gave no value.
 #[derive(Debug)]
 pub(crate) struct EvalError {
-    /// `PolicyTimeout` or `PolicyError`.
+    /// `PolicyTimeout` or `PolicyError`; `ArgumentsNotExact` where there was nothing to evaluate on.
     pub(crate) code: DenyReason,
     /// What the engine says, on one line. For the owner's log.
     pub(crate) message: String,

@@ -14,7 +14,7 @@ use cotter_core::{
 use regorus::Value;
 
 use crate::{
-    document::{GrantDocument, ServerDocument},
+    document::{AnnotationsDocument, GrantDocument, ServerDocument, ToolLimitsDocument},
     policy::PolicyError,
     value::{from_document, object, text},
 };
@@ -31,6 +31,8 @@ pub(crate) struct ToolFact {
     scope: Value,
     effect: Value,
     approval: Value,
+    idempotency_key: Option<Value>,
+    limits: Option<Value>,
 }
 
 impl ToolFact {
@@ -38,20 +40,38 @@ impl ToolFact {
         let approval = from_document(&rule.approval).map_err(PolicyError::Facts)?;
         let index = u32::try_from(index).map_err(|_| PolicyError::TooManyTools)?;
         let (scope, effect) = (text(rule.scope.as_str()), text(rule.effect.as_str()));
-        Ok(Self { index, name: text(name.as_str()), scope, effect, approval })
+        let idempotency_key = rule.idempotency_key.as_deref().map(text);
+        let limits = ToolLimitsDocument { timeout_ms: rule.timeout_ms, result_bytes: rule.result_bytes };
+        let limits = (limits != ToolLimitsDocument::default()).then(|| from_document(&limits));
+        let limits = limits.transpose().map_err(PolicyError::Facts)?;
+        Ok(Self { index, name: text(name.as_str()), scope, effect, approval, idempotency_key, limits })
     }
 
-    /// The tool as a policy sees it.
-    pub(crate) fn document(&self, pin: crate::PinFacts) -> Value {
+    /// The tool as a policy sees it. What the server says of it is there for a rule set that reads it.
+    pub(crate) fn document(&self, pin: crate::PinFacts, said: Option<&AnnotationsDocument>) -> Value {
         let pin = object([("state", Some(text(pin.state))), ("class", pin.class.map(text))]);
         object([
             ("name", Some(self.name.clone())),
             ("scope", Some(self.scope.clone())),
             ("effect", Some(self.effect.clone())),
             ("approval", Some(self.approval.clone())),
+            ("idempotencyKey", self.idempotency_key.clone()),
+            ("limits", self.limits.clone()),
             ("pin", Some(pin)),
+            ("annotations", said.map(annotations)),
         ])
     }
+}
+
+fn annotations(said: &AnnotationsDocument) -> Value {
+    let hint = |hint: Option<bool>| hint.map(Value::from);
+    object([
+        ("title", said.title.as_deref().map(text)),
+        ("readOnlyHint", hint(said.read_only_hint)),
+        ("destructiveHint", hint(said.destructive_hint)),
+        ("idempotentHint", hint(said.idempotent_hint)),
+        ("openWorldHint", hint(said.open_world_hint)),
+    ])
 }
 
 /// A delegation, and what it permits as a value: made when it is first used, since most are never used on most sidecars.

@@ -9,9 +9,13 @@ use regorus::Value;
 
 use crate::{
     PinFacts,
-    ask::{Ask, ListAsk},
+    arguments::Arguments,
+    ask::{Ask, ListAsk, Listed},
     authority::Authority,
-    document::INPUT_VERSION,
+    document::{AnnotationsDocument, INPUT_VERSION},
+    engine::EvalError,
+    facts::ToolFact,
+    reads::Reads,
     value::{object, text},
 };
 
@@ -25,6 +29,7 @@ pub(crate) struct Question<'a> {
     pub(crate) kind: Kind,
     pub(crate) tool: &'a ToolName,
     pub(crate) pin: PinFacts,
+    annotations: Option<&'a serde_json::Value>,
     era: Era,
     method: &'a str,
     arguments: Option<&'a str>,
@@ -33,14 +38,15 @@ pub(crate) struct Question<'a> {
 
 impl<'a> Question<'a> {
     pub(crate) fn new(ask: &Ask<'a>, authority: &'a Authority) -> Self {
-        let Ask { principal: _, authority: _, era, method, kind, tool, pin, arguments, now } = *ask;
+        let Ask { principal: _, authority: _, era, method, kind, tool, pin, annotations, arguments, now } = *ask;
         let arguments = arguments.filter(|_| kind == Kind::Call);
-        Self { authority, kind, tool, pin, era, method, arguments, now }
+        Self { authority, kind, tool, pin, annotations, era, method, arguments, now }
     }
 
-    pub(crate) fn of_list(ask: &ListAsk<'a>, authority: &'a Authority, tool: &'a ToolName, pin: PinFacts) -> Self {
+    pub(crate) fn of_list(ask: &ListAsk<'a>, authority: &'a Authority, tool: &'a ToolName, listed: Listed<'a>) -> Self {
         let ListAsk { principal: _, authority: _, era, method, tools: _, now } = *ask;
-        Self { authority, kind: Kind::List, tool, pin, era, method, arguments: None, now }
+        let Listed { pin, annotations } = listed;
+        Self { authority, kind: Kind::List, tool, pin, annotations, era, method, arguments: None, now }
     }
 
     /// The same question as a list asks it.
@@ -61,26 +67,35 @@ impl<'a> Question<'a> {
         self.arguments.map_or(0, str::len)
     }
 
-    /// The input for one tool. The arguments are parsed only for a rule set that reads them.
+    /// What the server says of the tool, for a rule set that reads it.
+    pub(crate) fn said(&self, reads: &Reads) -> Option<AnnotationsDocument> {
+        let said = self.annotations.filter(|_| reads.said_of_tool()).map(AnnotationsDocument::of);
+        said.filter(|said| *said != AnnotationsDocument::default())
+    }
+
+    /// The tool as this rule set sees it.
+    pub(crate) fn tool_document(&self, tool: &ToolFact, reads: &Reads) -> Value {
+        tool.document(self.pin, self.said(reads).as_ref())
+    }
+
+    /// The input for one tool, with what the rule set reads of the arguments.
     ///
     /// # Errors
-    /// Arguments that are not JSON.
-    pub(crate) fn document(&self, server: &Value, tool: Value, with_arguments: bool) -> Result<Value, String> {
-        let args = match self.arguments.filter(|_| with_arguments) {
-            None => None,
-            Some(raw) => {
-                Some(Value::from_json_str(raw).map_err(|error| format!("failed to read the arguments: {error}"))?)
-            }
+    /// Arguments that cannot be decided on.
+    pub(crate) fn document(&self, server: &Value, tool: &ToolFact, reads: &Reads) -> Result<Value, EvalError> {
+        let arguments = match self.kind {
+            Kind::Call => Arguments::read(self.arguments, reads)?,
+            Kind::List => Arguments::default(),
         };
-        Ok(self.build(server, ("tool", tool), args))
+        Ok(self.build(server, ("tool", self.tool_document(tool, reads)), arguments))
     }
 
     /// The input for many tools.
     pub(crate) fn list_document(&self, server: &Value, tools: Value) -> Value {
-        self.build(server, ("tools", tools), None)
+        self.build(server, ("tools", tools), Arguments::default())
     }
 
-    fn build(&self, server: &Value, (subject, value): (&'static str, Value), args: Option<Value>) -> Value {
+    fn build(&self, server: &Value, (subject, value): (&'static str, Value), arguments: Arguments) -> Value {
         let era = if self.is_modern() { "modern" } else { "legacy" };
         let kind = if self.kind == Kind::List { "list" } else { "call" };
         let operation = object([("method", Some(text(self.method))), ("kind", Some(text(kind)))]);
@@ -94,7 +109,8 @@ impl<'a> Question<'a> {
             ("grants", Some(self.authority.grants.clone())),
             ("operation", Some(operation)),
             (subject, Some(value)),
-            ("args", args),
+            ("args", arguments.value),
+            ("argsDigest", arguments.digest),
         ])
     }
 }

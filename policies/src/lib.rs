@@ -6,6 +6,7 @@
 //! Fail closed: whatever is undefined, malformed, wrong, or too slow is a refusal with its own reason.
 
 mod answer;
+mod arguments;
 mod ask;
 mod authority;
 pub mod cases;
@@ -13,6 +14,7 @@ pub mod check;
 mod contract;
 pub mod document;
 mod engine;
+mod exact;
 mod facts;
 pub mod guard;
 mod input;
@@ -25,7 +27,7 @@ mod sandbox;
 mod syntax;
 mod value;
 
-pub use ask::{Ask, ListAsk, PinFacts, Verdict};
+pub use ask::{Ask, ListAsk, Listed, PinFacts, Verdict};
 pub use authority::Authority;
 pub use policy::{Policy, PolicyError};
 pub use reads::Reads;

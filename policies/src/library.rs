@@ -14,11 +14,12 @@ pub const DECISIONS: &str = "data.cotter.authz.decisions";
 pub const NO_MODULES: &str = "cotter/modules.rego";
 
 /// Every file of the library: its name and its text.
-pub const FILES: [(&str, &str); 7] = [
+pub const FILES: [(&str, &str); 8] = [
     ("cotter/authz.rego", include_str!("../rego/cotter/authz.rego")),
     ("cotter/delegation.rego", include_str!("../rego/cotter/delegation.rego")),
     ("cotter/effects.rego", include_str!("../rego/cotter/effects.rego")),
     (NO_MODULES, include_str!("../rego/cotter/modules.rego")),
+    ("cotter/obligations.rego", include_str!("../rego/cotter/obligations.rego")),
     ("cotter/pins.rego", include_str!("../rego/cotter/pins.rego")),
     ("cotter/scopes.rego", include_str!("../rego/cotter/scopes.rego")),
     ("cotter/tenants.rego", include_str!("../rego/cotter/tenants.rego")),

@@ -16,6 +16,7 @@ use crate::{
     ask::{Ask, ListAsk, Verdict},
     authority::Authority,
     check::{self, Findings},
+    document::AnnotationsDocument,
     engine::{BUDGET, Engines, EvalError},
     facts::{Facts, ToolFact},
     input::Question,
@@ -47,13 +48,15 @@ pub enum PolicyError {
 }
 
 /// What a cached decision depends on. The rest of the input is the same for every decision of one policy.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 struct Key {
     authority: u128,
     tool: u32,
     call: bool,
     modern: bool,
     pin: crate::PinFacts,
+    /// Two definitions of one tool differ for a rule set that reads what they say.
+    said: Option<AnnotationsDocument>,
 }
 
 /// A snapshot's rule set: the library, the modules of the user and the facts, parsed and keyed once.
@@ -104,7 +107,13 @@ impl Policy {
     /// Whether anything in the rule set reads the arguments of a call: without them the decision cannot be made again.
     #[must_use]
     pub const fn reads_arguments(&self) -> bool {
-        self.reads.arguments()
+        self.reads.arguments() || self.reads.arguments_digest()
+    }
+
+    /// Whether anything in the rule set reads what the server says of a tool: without it the decision cannot be made again.
+    #[must_use]
+    pub const fn reads_annotations(&self) -> bool {
+        self.reads.said_of_tool()
     }
 
     /// Decides on one tool. Total: whatever goes wrong is a refusal with its own reason.
@@ -148,8 +157,10 @@ impl Policy {
         let Some(tool) = self.facts.tools.get(ask.tool) else { return Ok(None) };
         let authority = self.authority(ask.principal, ask.now)?;
         let question = Question::new(ask, &authority);
-        let document = question.document(&self.facts.server, tool.document(question.pin), true);
-        let document = document.map_err(|error| PolicyError::Facts(serde::ser::Error::custom(error)))?;
+        // Everything is shown, also what these rules do not read.
+        let everything = Reads { whole: true, ..self.reads };
+        let document = question.document(&self.facts.server, tool, &everything);
+        let document = document.map_err(|error| PolicyError::Facts(serde::ser::Error::custom(error.message)))?;
         serde_json::to_value(&document).map(Some).map_err(PolicyError::Facts)
     }
 
@@ -166,12 +177,12 @@ impl Policy {
         };
         let mut verdicts = BTreeMap::new();
         let mut open = Vec::new();
-        for (name, pin) in ask.tools {
+        for (name, listed) in ask.tools {
             let Some(tool) = self.facts.tools.get(name) else {
                 verdicts.insert(name.clone(), verdict(Answer::refused(DenyReason::Unlisted, None), false));
                 continue;
             };
-            let question = Question::of_list(ask, &authority, name, *pin);
+            let question = Question::of_list(ask, &authority, name, *listed);
             match self.remembered(&question, tool) {
                 Some(answer) => drop(verdicts.insert(name.clone(), seen(answer))),
                 None => open.push((question, tool)),
@@ -194,8 +205,9 @@ impl Policy {
                 .map(|(question, tool)| (question.tool.clone(), seen(self.answer(question, tool))))
                 .collect();
         }
-        let tools =
-            questions.iter().map(|(question, tool)| (Value::from(question.tool.as_str()), tool.document(question.pin)));
+        let tools = questions
+            .iter()
+            .map(|(question, tool)| (Value::from(question.tool.as_str()), question.tool_document(tool, &self.reads)));
         let input = first.list_document(&self.facts.server, Value::from(tools.collect::<BTreeMap<_, _>>()));
         let found = match self.engines.eval(library::DECISIONS, &input, 0, LIST_BUDGET) {
             Err(EvalError { code: DenyReason::PolicyTimeout, message }) => {
@@ -220,10 +232,9 @@ impl Policy {
         if let Some(answer) = self.remembered(question, tool) {
             return answer;
         }
-        let document = question.document(&self.facts.server, tool.document(question.pin), self.reads.arguments());
-        let input = match document {
+        let input = match question.document(&self.facts.server, tool, &self.reads) {
             Ok(input) => input,
-            Err(message) => return Answer::refused(DenyReason::PolicyError, Some(message)),
+            Err(EvalError { code, message }) => return Answer::refused(code, Some(message)),
         };
         match self.engines.eval(library::DECISION, &input, question.size(), BUDGET) {
             Ok(value) => {
@@ -261,6 +272,7 @@ impl Policy {
             call: told_apart && question.kind == Kind::Call,
             modern: question.is_modern(),
             pin: question.pin,
+            said: question.said(&self.reads),
         })
     }
 }

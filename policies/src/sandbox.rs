@@ -1,6 +1,7 @@
 //! A rule set by itself, away from any server: for cases, Rego tests, `eval` and `replay`. The rules and their reading are the ones that
 //! a sidecar uses; only the input comes from a document instead of a request.
 
+mod called;
 mod explain;
 
 use std::{collections::BTreeMap, time::Duration};
@@ -16,6 +17,7 @@ use crate::{
     engine, library,
     modules::glue,
     names::rule_path,
+    reads::Reads,
     syntax::{self, HeadForm, head, names},
 };
 
@@ -26,6 +28,7 @@ const TEST_BUDGET: Duration = Duration::from_secs(2);
 #[derive(Debug)]
 pub struct Sandbox {
     engine: Engine,
+    reads: Reads,
 }
 
 /// A file's lines that were evaluated, and those that could have been.
@@ -74,10 +77,12 @@ impl Sandbox {
         let mut engine = Engine::new();
         engine.set_strict_builtin_errors(true);
         engine.set_enable_coverage(true);
-        for (name, text) in Self::files(modules)? {
-            engine.add_policy(name, text).map_err(|error| SandboxError::Tests(error.to_string()))?;
+        let checked = check::check(modules).map_err(SandboxError::Refused)?;
+        for (name, text) in sources(modules, &glue(&checked.modules)) {
+            let added = engine.add_policy(name.to_owned(), text.to_owned());
+            added.map_err(|error| SandboxError::Tests(error.to_string()))?;
         }
-        Ok(Self { engine })
+        Ok(Self { engine, reads: Reads::of(&checked) })
     }
 
     /// Every file of the rule set, each a name and a text: the library, what joins the modules to it, and the modules, which pass the

@@ -13,8 +13,9 @@ use cotter_core::{
     reason::DenyReason,
     snapshot::InsufficientScope,
 };
-use cotter_policies::{Ask, ListAsk, PinFacts, Verdict};
+use cotter_policies::{Ask, ListAsk, Listed, PinFacts, Verdict};
 use jiff::Timestamp;
+use serde_json::Value;
 use tokio::runtime::{Handle, RuntimeFlavor};
 
 use crate::{
@@ -87,6 +88,7 @@ impl<'a> Question<'a> {
             kind: Kind::Call,
             tool: &entry.name,
             pin: facts(entry),
+            annotations: annotations(entry),
             arguments,
             now: self.now,
         };
@@ -113,8 +115,9 @@ impl<'a> Question<'a> {
     pub fn list(&self) -> Result<Vec<&'a Entry>, Refusal> {
         let catalogue = self.enforced.catalogue()?;
         self.caller.standing.check(self.enforced.snapshot(), self.now)?;
-        let tools: BTreeMap<ToolName, PinFacts> =
-            catalogue.callable().map(|entry| (entry.name.clone(), facts(entry))).collect();
+        let listed = |entry: &'a Entry| Listed { pin: facts(entry), annotations: annotations(entry) };
+        let tools: BTreeMap<ToolName, Listed<'_>> =
+            catalogue.callable().map(|entry| (entry.name.clone(), listed(entry))).collect();
         let ask = ListAsk {
             principal: &self.caller.principal,
             authority: self.caller.authority.as_ref(),
@@ -156,4 +159,9 @@ impl<'a> Question<'a> {
 
 fn facts(entry: &Entry) -> PinFacts {
     PinFacts { state: entry.state.as_str(), class: entry.drift.as_ref().map(|drift| drift.class.as_str()) }
+}
+
+/// What the server says of a tool in the definition that is served.
+fn annotations(entry: &Entry) -> Option<&Value> {
+    entry.served.value.get("annotations")
 }

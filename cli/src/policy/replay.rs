@@ -26,7 +26,7 @@ use crate::{
 /// Decide recorded calls again, under changed manifests and policies
 #[derive(Debug, Args)]
 #[command(
-    after_help = "A record has no arguments: a call whose decision would read them is counted apart, as not decided again.\nExit status: 0 nothing differs, 1 something does, 2 it could not be replayed."
+    after_help = "A record has no arguments: and no definition of the tool: a call whose decision would read either is counted apart, as not decided again.\nExit status: 0 nothing differs, 1 something does, 2 it could not be replayed."
 )]
 pub(crate) struct Options {
     /// The audit: lines of JSON, as the sidecar and `cotter up` write them
@@ -104,7 +104,7 @@ impl Count {
             self.others += 1;
             return;
         }
-        if policy.reads_arguments() {
+        if policy.reads_arguments() || policy.reads_annotations() {
             self.undecided += 1;
             return;
         }
@@ -116,6 +116,7 @@ impl Count {
             kind: Kind::Call,
             tool: &tool,
             pin: PinFacts::MATCHED,
+            annotations: None,
             arguments: None,
             now: record.time,
         });
@@ -156,6 +157,7 @@ fn by_policy(record: &Record) -> bool {
             D::PolicyUndefined,
             D::PolicyError,
             D::PolicyTimeout,
+            D::ArgumentsNotExact,
             D::ApprovalRequired,
             D::Unlisted,
         ];

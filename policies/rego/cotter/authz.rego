@@ -11,6 +11,7 @@ package cotter.authz
 import data.cotter.delegation
 import data.cotter.effects
 import data.cotter.modules
+import data.cotter.obligations
 import data.cotter.scopes
 import data.cotter.tenants
 
@@ -21,22 +22,25 @@ decision := verdict(input.tool)
 decisions := {name: verdict(tool) | some name, tool in input.tools}
 
 verdict(tool) := {
+	"version": "cotter.decision/v1",
 	"allow": true,
 	"reasons": [],
 	"challengeScopes": [],
 	"delegations": permitting,
-	"obligations": {"approval": approval(tool)},
+	"obligations": obligations.due(tool),
 } if {
 	tenants.admitted
 	effects.known(tool)
+	obligations.sound(tool)
 	permitting := proof(tool)
 	count(modules.denied(tool)) == 0
 } else := {
+	"version": "cotter.decision/v1",
 	"allow": false,
 	"reasons": found,
 	"challengeScopes": challenge(tool, found),
 	"delegations": [],
-	"obligations": {"approval": "Never"},
+	"obligations": obligations.none,
 } if {
 	found := refusals(tool)
 }
@@ -75,10 +79,3 @@ refusals(tool) := tenants.refusals | delegation.absent if {
 challenge(tool, found) := [tool.scope] if {
 	found == {{"code": "MissingScope", "detail": tool.scope}}
 } else := []
-
-# A person has to agree where the tool's owner or a module says so.
-approval(tool) := "Always" if {
-	effects.approval(tool)
-} else := "Always" if {
-	count(modules.approvals(tool)) > 0
-} else := "Never"

@@ -88,8 +88,6 @@ const ALLOWED: &[(&str, usize)] = &[
     ("trim_suffix", 2),
     ("type_name", 1),
     ("union", 1),
-    ("units.parse", 1),
-    ("units.parse_bytes", 1),
     ("upper", 1),
 ];
 
@@ -111,6 +109,7 @@ const INSTEAD: &[(&str, &str)] = &[
     ("crypto.", "digests and signatures are checked before policy; what is verified is in the input"),
     ("trace", "use `cotter policy eval --explain`"),
     ("print", "use `cotter policy eval --explain`"),
+    ("units.", "a caller's 1e9999999 takes as long as it likes; send plain numbers, or compare texts"),
     ("walk", "name the members that matter; walking an argument takes as long as its sender likes"),
 ];
 
@@ -150,6 +149,8 @@ mod tests {
             "trace",
             "walk",
             "net.cidr_expand",
+            "units.parse",
+            "units.parse_bytes",
         ] {
             assert_eq!(arguments(name), None, "{name}");
         }

@@ -13,7 +13,7 @@ use crate::{
 };
 
 /// Packages of the library that use the modules of the user, so that those cannot use them.
-const ABOVE: [&str; 2] = ["authz", "modules"];
+const ABOVE: [&str; 3] = ["authz", "modules", "obligations"];
 const HELP_FILE: &str = "write `package cotter.user.<name>`, for example `package cotter.user.hours`";
 
 /// Everything wrong with parsed modules.

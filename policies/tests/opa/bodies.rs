@@ -50,6 +50,14 @@ const BODIES: &[&str] = &[
     "require_approval contains \"write\" if input.tool.scope == \"case:write\"",
     "require_approval contains {\"state\": input.tool.pin.state} if object.get(input.tool.pin, \"class\", \"\") == \"Schema\"",
     "require_approval contains \"agent\" if { input.principal.delegated; count(input.principal.actorChain) > 0 }",
+    "deny contains \"destroys\" if { input.tool.annotations.destructiveHint; input.tool.effect == \"Write\" }",
+    "deny contains \"says nothing\" if not input.tool.annotations.title",
+    "deny contains object.keys(input.tool.annotations) if input.tool.annotations.openWorldHint",
+    "deny contains \"other\" if input.argsDigest != \"sha256:44136fa355b3678a1146ad16f7e8649e94fb4fc21fe77e8310c060f61caaff8a\"",
+    "deny contains input.approval.id if input.approval.state in {\"Denied\", \"Expired\", \"Used\"}",
+    "deny contains \"again\" if { input.ledger; not input.ledger.state in {\"Succeeded\", \"Failed\"} }",
+    "deny contains \"slow\" if { input.tool.limits.timeoutMs > 50000; not input.tool.idempotencyKey }",
+    "require_approval contains \"not agreed to\" if not agreed\n\nagreed if input.approval.state == \"Approved\"",
     "require_approval contains \"mixed\" if input.args.amount_cents < \"10\"",
 ];
 

@@ -111,13 +111,50 @@ fn tool(dice: &mut Dice, name: &str) -> Value {
     if pin["state"] == "Drifted" {
         pin["class"] = json!(dice.pick(&["Text", "Schema"]));
     }
-    json!({
+    let mut tool = json!({
         "name": name,
         "scope": dice.pick(SCOPES),
         "effect": dice.pick(EFFECTS),
         "approval": dice.pick(&["Never", "Never", "Always"]),
         "pin": pin,
-    })
+    });
+    declare(dice, tool.as_object_mut().unwrap());
+    tool
+}
+
+/// What an owner need not declare, and what a server need not say.
+fn declare(dice: &mut Dice, tool: &mut Map<String, Value>) {
+    if dice.roll(2) == 0 {
+        tool.insert("idempotencyKey".to_owned(), json!(dice.pick(&["/idempotency_key", "/a~1b/0"])));
+    }
+    if dice.roll(2) == 0 {
+        let bounds = ["timeoutMs", "resultBytes"].map(|name| (name.to_owned(), json!(1 + dice.roll(100_000))));
+        let kept = bounds.into_iter().filter(|_| dice.roll(4) != 0).collect();
+        tool.insert("limits".to_owned(), Value::Object(kept));
+    }
+    if dice.roll(2) == 0 {
+        let hints = ["readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint"];
+        let said = dice.few(&hints, 2).into_iter().map(|name| (name.to_owned(), json!(dice.roll(2) == 0)));
+        let mut said: Map<String, Value> = said.collect();
+        if dice.roll(3) == 0 {
+            said.insert("title".to_owned(), json!(dice.pick(WORDS)));
+        }
+        tool.insert("annotations".to_owned(), Value::Object(said));
+    }
+}
+
+/// What is known of a call: its digest, and, as it will be one day, what became of it before.
+fn history(dice: &mut Dice, input: &mut Value) {
+    let digests = ["44136fa355b3678a1146ad16f7e8649e94fb4fc21fe77e8310c060f61caaff8a", &"0".repeat(64)];
+    input["argsDigest"] = json!(format!("sha256:{}", dice.pick(&digests)));
+    if dice.roll(3) == 0 {
+        let states = ["Pending", "Approved", "Denied", "Expired", "Used"];
+        input["approval"] = json!({"state": dice.pick(&states), "id": dice.pick(&["support-1", "support-2"])});
+    }
+    if dice.roll(3) == 0 {
+        let states = ["Reserved", "Dispatched", "Succeeded", "Failed", "Unknown"];
+        input["ledger"] = json!({"state": dice.pick(&states)});
+    }
 }
 
 pub(crate) fn number(dice: &mut Dice) -> Value {
@@ -194,6 +231,7 @@ pub(crate) fn any_input(dice: &mut Dice, many: bool) -> Value {
     }
     if !listing && dice.roll(6) != 0 {
         input["args"] = arguments(dice);
+        history(dice, &mut input);
     }
     input
 }

@@ -24,4 +24,6 @@ mod library;
 #[cfg(test)]
 mod malformed;
 #[cfg(test)]
+mod numbers;
+#[cfg(test)]
 mod program;

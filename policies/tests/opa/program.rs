@@ -10,7 +10,7 @@ use std::{
 };
 
 use cotter_policies::Sandbox;
-use serde_json::{Value, json};
+use serde_json::Value;
 use tempfile::TempDir;
 
 /// A file or folder of the checkout.
@@ -71,8 +71,22 @@ impl Files {
     /// # Errors
     /// What the program says where the evaluation ends with an error.
     pub(crate) fn answers(&self, rule: &str, inputs: &[Value], errors: Errors) -> Result<Vec<Option<Value>>, String> {
+        let texts: Vec<String> = inputs.iter().map(Value::to_string).collect();
+        self.answers_to(rule, &texts, errors)
+    }
+
+    /// The same for inputs as texts, so that every number is as it was written.
+    ///
+    /// # Errors
+    /// As for [`Files::answers`].
+    pub(crate) fn answers_to(
+        &self,
+        rule: &str,
+        inputs: &[String],
+        errors: Errors,
+    ) -> Result<Vec<Option<Value>>, String> {
         let file = self.folder.path().join("input.json");
-        fs::write(&file, json!({ "inputs": inputs }).to_string()).unwrap();
+        fs::write(&file, format!("{{\"inputs\":[{}]}}", inputs.join(","))).unwrap();
         let query = format!("[[at, said] | some at, given in input.inputs; said := {rule} with input as given]");
         let (rules, file) = (self.rules(), file.display().to_string());
         let mut arguments = vec!["eval", "--format", "json", "--data", rules.to_str().unwrap(), "--input", &file];

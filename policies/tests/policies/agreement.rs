@@ -124,13 +124,14 @@ fn question<'a>(principal: &'a Principal, name: &'a ToolName, kind: Kind) -> Ask
         kind,
         tool: name,
         pin: PinFacts::MATCHED,
+        annotations: None,
         arguments: None,
         now: noon(),
     }
 }
 
 fn listed(policy: &Policy, principal: &Principal) -> BTreeMap<ToolName, bool> {
-    let tools = TOOLS.iter().map(|name| (tool(name), PinFacts::MATCHED)).collect();
+    let tools = TOOLS.iter().map(|name| (tool(name), PinFacts::MATCHED.into())).collect();
     let asked =
         ListAsk { principal, authority: None, era: Era::Modern, method: "tools/list", tools: &tools, now: noon() };
     policy.visible(&asked).into_iter().map(|(name, verdict)| (name, verdict.is_allowed())).collect()

@@ -156,11 +156,14 @@ fn a_misspelt_name_is_found() {
     refused("x := input.tool.nmae", "3:6:", "no member input.tool.nmae");
     refused("x := input.principle", "3:6:", "no member input.principle");
     refused("x := input.tools", "3:6:", "no member input.tools");
+    refused("x := input.tool.annotations.destructive", "3:6:", "no member input.tool.annotations.destructive");
+    refused("x := input.approval.by", "3:6:", "no member input.approval.by");
     refused("import input.tol", "3:1:", "no member input.tol");
     refused("x := data.cotter.effects.nonsense", "3:6:", "no nonsense in");
     refused("x := data.cotter.user.nobody", "3:6:", "no nobody in");
     passes(
-        "x := input.args.anything.at.all\n\ny := input.server.labels.team\n\nz := input.grants[\"a\"].scopes[\"b\"]\n\nw := input.principal.actor.subject",
+        "x := input.args.anything.at.all\n\ny := input.server.labels.team\n\nz := input.grants[\"a\"].scopes[\"b\"]\n\nw := input.principal.actor.subject\n\na := input.argsDigest\n\nb := input.approval.state\n\nc := input.ledger.state\n\n\
+         d := input.tool.annotations.readOnlyHint\n\ne := input.tool.limits.timeoutMs\n\nf := input.tool.idempotencyKey",
     );
 }
 
@@ -172,6 +175,7 @@ fn a_module_sees_neither_the_decision_nor_other_data() {
         "x := data.cotter",
         "x := data[input.args.x]",
         "x := data.cotter.authz.decision",
+        "x := data.cotter.obligations.due(input.tool)",
         "x := data.cotter[input.args.x]",
     ] {
         refused(body, "3:6:", "cannot be used here");

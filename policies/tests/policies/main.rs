@@ -4,6 +4,8 @@
 #[cfg(test)]
 mod agreement;
 #[cfg(test)]
+mod annotations;
+#[cfg(test)]
 mod cases;
 #[cfg(test)]
 mod decisions;
@@ -13,6 +15,8 @@ mod dice;
 mod guards;
 #[cfg(test)]
 mod modules;
+#[cfg(test)]
+mod reasons;
 #[cfg(test)]
 mod remembering;
 #[cfg(test)]

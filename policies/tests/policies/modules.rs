@@ -15,8 +15,8 @@ fn policy(modules: &[(&str, &str)]) -> Policy {
 
 fn visible(policy: &Policy, scopes: &[&str]) -> BTreeMap<String, Verdict> {
     let principal = user(scopes);
-    let tools =
-        ["case_purge", "case_tag", "mail_send", "policy_lookup"].map(|name| (tool(name), PinFacts::MATCHED)).into();
+    let names = ["case_purge", "case_tag", "mail_send", "policy_lookup"];
+    let tools = names.map(|name| (tool(name), PinFacts::MATCHED.into())).into();
     let asked = ListAsk {
         principal: &principal,
         authority: None,
@@ -144,7 +144,7 @@ fn a_refused_module_is_named_and_nothing_is_prepared() {
 
 #[test]
 fn a_module_that_takes_the_input_whole_sees_the_same_in_a_list() {
-    let text = "package cotter.user.m\n\ndeny contains \"many\" if count(object.keys(input)) != size\n\nsize := 9 if not input.args\n\nsize := 10 if input.args\n";
+    let text = "package cotter.user.m\n\ndeny contains \"many\" if count(object.keys(input)) != size\n\nsize := 9 if not input.args\n\nsize := 11 if input.args\n";
     let policy = policy(&[("m", text)]);
     assert!(!policy.is_cacheable());
     assert!(visible(&policy, EVERYTHING).values().all(Verdict::is_allowed), "{:?}", visible(&policy, EVERYTHING));

@@ -44,6 +44,10 @@ fn a_rule_set_that_reads_the_call_the_clock_or_its_history_is_not() {
         "import input as i2\n\ndeny contains \"x\" if i2.args.a == 1",
         "require_approval contains \"x\" if input.args.a == 1",
         "unused if input.args.a == 1",
+        "deny contains \"x\" if input.argsDigest == \"sha256:0\"",
+        "deny contains \"x\" if not input.approval.state",
+        "deny contains \"x\" if input.approval.id == \"a\"",
+        "deny contains \"x\" if input.ledger.state == \"Unknown\"",
         "default d := 1\n\nd := input.args.a",
         "p[input.args.a] := 1",
     ] {
@@ -80,6 +84,34 @@ fn arguments_are_looked_at_each_time() {
         let refused = with("{\"amount\": 11}");
         assert_eq!((reasons(&refused), refused.visible), (vec!["PolicyDenied large".to_owned()], true));
     }
+}
+
+#[test]
+fn the_digest_of_the_arguments_is_looked_at_each_time() {
+    let empty = "sha256:44136fa355b3678a1146ad16f7e8649e94fb4fc21fe77e8310c060f61caaff8a";
+    let policy = policy(&format!("deny contains \"other\" if {{ input.argsDigest; input.argsDigest != \"{empty}\" }}"));
+    assert!(policy.reads_arguments() && !policy.is_cacheable());
+    let (principal, tag) = (user(&["case:write"]), tool("case_tag"));
+    let with = |arguments| policy.decide(&Ask { arguments, ..ask(&principal, &tag) });
+    for _ in 0..2 {
+        assert!(with(None).is_allowed() && with(Some(" {\n}")).is_allowed());
+        let refused = with(Some("{\"amount\": 11}"));
+        assert_eq!((reasons(&refused), refused.visible), (vec!["PolicyDenied other".to_owned()], true));
+    }
+}
+
+#[test]
+fn what_no_list_shows_is_refused_before_a_number_is_looked_at() {
+    let policy = policy("deny contains \"large\" if input.args.amount > 10");
+    let (mia, eve, tag) = (user(&["case:write"]), user(&[]), tool("case_tag"));
+    let arguments = Some("{\"amount\": 10.00000000000000000001}");
+    let told = policy.decide(&Ask { arguments, ..ask(&mia, &tag) });
+    assert_eq!((reasons(&told), told.visible), (vec!["ArgumentsNotExact /amount".to_owned()], true));
+    let hidden = policy.decide(&Ask { arguments, ..ask(&eve, &tag) });
+    assert_eq!((reasons(&hidden), hidden.visible), (vec!["MissingScope case:write".to_owned()], false));
+    let long = format!("{{\"{}\\u001b\": 1e400}}", "a".repeat(1000));
+    let told = reasons(&policy.decide(&Ask { arguments: Some(&long), ..ask(&mia, &tag) }));
+    assert!(told[0].len() < 300 && told[0].starts_with("ArgumentsNotExact /aaa"), "a pointer is cut: {told:?}");
 }
 
 #[test]
@@ -198,7 +230,8 @@ fn approval_is_an_obligation_and_not_a_refusal() {
 fn a_list_is_remembered_tool_by_tool_and_a_call_finds_it() {
     let policy = Policy::prepare(&snapshot()).unwrap();
     let principal = user(&["case:write"]);
-    let tools: BTreeMap<_, _> = ["case_tag", "mail_send", "nobody"].map(|name| (tool(name), PinFacts::MATCHED)).into();
+    let tools: BTreeMap<_, _> =
+        ["case_tag", "mail_send", "nobody"].map(|name| (tool(name), PinFacts::MATCHED.into())).into();
     let asked = ListAsk {
         principal: &principal,
         authority: None,

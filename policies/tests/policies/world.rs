@@ -136,6 +136,7 @@ pub(crate) fn ask<'a>(principal: &'a Principal, tool: &'a ToolName) -> Ask<'a> {
         kind: Kind::Call,
         tool,
         pin: PinFacts::MATCHED,
+        annotations: None,
         arguments: Some("{}"),
         now: noon(),
     }

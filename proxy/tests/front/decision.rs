@@ -1,9 +1,14 @@
 //! Who sees and uses what: the vectors of the running example.
 
-use cotter_core::reason::DenyReason;
+use cotter_core::{
+    fingerprint::{Ignore, Scheme},
+    reason::DenyReason,
+    tool::{ListKind, ToolObject},
+};
 use serde_json::json;
 
 use crate::{
+    desk::{LOOKUP, TAG},
     issuer::{claims, sign_symmetric},
     rig::Rig,
 };
@@ -140,6 +145,7 @@ async fn a_missing_scope_may_be_a_challenge() {
     let token = rig.issuer.token("policy:read");
     let told = rig.call(&token, "case_tag").await;
     assert_eq!((told.status, &told.json()["error"]["code"]), (403, &json!(40304)));
+    assert_eq!(told.json()["error"]["data"]["reason"], "InsufficientScope");
     let challenge = told.header("www-authenticate").unwrap();
     assert!(
         challenge.contains("error=\"insufficient_scope\"") && challenge.contains("scope=\"case:write\""),
@@ -156,6 +162,7 @@ async fn a_tool_that_needs_approval_is_listed_and_waits() {
     assert_eq!(rig.listed(&token).await.len(), 2);
     let told = rig.call(&token, "case_tag").await;
     assert_eq!((told.status, &told.json()["error"]["code"]), (428, &json!(42801)));
+    assert_eq!(told.json()["error"]["data"]["reason"], "ApprovalRequired");
     assert!(rig.desk.calls().is_empty());
     rig.enforce(|_| {}).await;
     assert_eq!(rig.call(&token, "case_tag").await.status, 200);
@@ -179,6 +186,54 @@ async fn a_policy_that_refuses_arguments_says_so_and_one_that_refuses_the_tool_h
     rig.enforce(|snapshot| snapshot["policies"] = json!({"rules.rego": by_tool})).await;
     assert_eq!(rig.listed(&token).await, ["case_tag"]);
     assert_eq!(rig.call(&token, "policy_lookup").await.face(), rig.call(&token, "no_such_tool").await.face());
+}
+
+/// What the server would get is not what the rule would see: nothing is forwarded, and where no rule looks everything is.
+#[tokio::test]
+async fn a_number_that_a_rule_would_see_otherwise_is_refused_where_a_rule_looks() {
+    let bound = "package cotter.user.rules\n\ndeny contains \"large\" if input.args.amount > 100\n";
+    let mut rig = Rig::with(|snapshot| snapshot["policies"] = json!({"rules.rego": bound})).await;
+    let token = rig.issuer.token(BOTH);
+    let session = rig.session(&token).await;
+    let headers = [("mcp-session-id", session.as_str()), ("mcp-protocol-version", crate::rig::LEGACY)];
+    let call = |amount: &str| {
+        format!(
+            r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":"case_tag","arguments":{{"amount":{amount}}}}}}}"#
+        )
+    };
+    for amount in ["100.000000000000000000001", "1e-400", "10000000000000000000001"] {
+        let told = rig.post_text(Some(&token), &headers, &call(amount)).await;
+        assert_eq!((told.status, &told.json()["error"]["code"]), (403, &json!(40308)), "{told:?}");
+        assert!(!told.body.contains("amount"), "the pointer is the owner's: {told:?}");
+        let reason = rig.record(&told).await.reasons[0].clone();
+        assert_eq!((reason.code, reason.detail.as_deref()), (DenyReason::ArgumentsNotExact, Some("/amount")));
+    }
+    assert_eq!(rig.desk.calls().len(), 0);
+    assert_eq!(rig.post_text(Some(&token), &headers, &call("1e2")).await.status, 200);
+    assert_eq!(rig.post_text(Some(&token), &headers, &call("100.5")).await.json()["error"]["code"], json!(40301));
+    rig.enforce(|_| {}).await;
+    assert_eq!(rig.post_text(Some(&token), &headers, &call("100.000000000000000000001")).await.status, 200);
+}
+
+/// The hints of the definition that is served, and of no other.
+#[tokio::test]
+async fn a_rule_sees_what_the_served_definition_says_of_its_tool() {
+    let hints = "package cotter.user.rules\n\ndeny contains \"destroys\" if input.tool.annotations.destructiveHint\n";
+    let rules = |snapshot: &mut serde_json::Value| {
+        snapshot["policies"] = json!({"rules.rego": hints});
+        snapshot["pin"] = json!(null);
+        snapshot["pinning"] = json!("Audit");
+    };
+    let rig = Rig::with(rules).await;
+    let token = rig.issuer.token(BOTH);
+    assert_eq!(rig.listed(&token).await, ["case_tag", "policy_lookup"]);
+    assert_eq!(rig.call(&token, "case_tag").await.status, 200);
+    let said = TAG.replacen('{', r#"{"annotations":{"destructiveHint":true},"#, 1);
+    rig.desk.state.lock().unwrap().tools = format!("[{LOOKUP},{said}]");
+    let print = ToolObject::parse(&said, ListKind::Tools).unwrap().fingerprint(Scheme::ToolV1, &Ignore::NONE).unwrap();
+    rig.until(|report| report.catalogue.tools.iter().any(|tool| tool.observed == Some(print))).await;
+    assert_eq!(rig.listed(&token).await, ["policy_lookup"]);
+    assert_eq!(rig.call(&token, "case_tag").await.face(), rig.call(&token, "no_such_tool").await.face());
 }
 
 /// The same token under changed rules, over the connection that stays open.

@@ -189,6 +189,23 @@ async fn a_head_beyond_all_bounds_is_cut() {
     assert_eq!(status(&answer), 431, "{answer}");
 }
 
+/// Thirty seconds for a body.
+#[tokio::test]
+async fn a_body_that_does_not_end_is_told_so_after_a_while() {
+    let rig = Rig::start().await;
+    let token = rig.issuer.token("policy:read");
+    let head = format!(
+        "POST /mcp HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer {token}\r\naccept: application/json, text/event-stream\r\n\
+         content-type: application/json\r\ncontent-length: 100\r\nconnection: close\r\n\r\n{{"
+    );
+    let mut stream = TcpStream::connect(rig.sidecar.local_addr()).await.unwrap();
+    stream.write_all(head.as_bytes()).await.unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).await.unwrap();
+    assert_eq!(status(&answer), 408, "{answer}");
+    assert!(answer.contains(DenyReason::RequestTimeout.message()), "{answer}");
+}
+
 /// Ten seconds for a head; whoever sent none of it is not told anything.
 #[tokio::test]
 async fn a_head_that_does_not_end_is_told_so_after_a_while() {

@@ -36,6 +36,7 @@ async fn a_principal_has_a_rate_of_its_own() {
         (429, &json!(42901)),
         "another token of the same principal"
     );
+    assert_eq!(told.json()["error"]["data"]["reason"], "RateLimited");
     let wait: u64 = told.header("retry-after").unwrap().parse().unwrap();
     assert!((1..=60).contains(&wait), "{wait}");
     let other = {
@@ -73,6 +74,7 @@ async fn requests_in_flight_are_bounded() {
         rig.call(&token, "policy_lookup").await
     });
     assert_eq!((one.status, two.status, &two.json()["error"]["code"]), (200, 503, &json!(50304)));
+    assert_eq!(two.json()["error"]["data"]["reason"], "TooManyRequests");
     rig.desk.state.lock().unwrap().delay = Duration::ZERO;
     assert_eq!(rig.call(&token, "policy_lookup").await.status, 200);
 }
@@ -96,6 +98,7 @@ async fn a_tool_has_its_own_deadline_and_its_own_size() {
     rig.desk.state.lock().unwrap().answer = Some(("result", format!(r#"{{"content":["{}"]}}"#, "x".repeat(200))));
     let told = rig.call(&token, "case_tag").await;
     assert_eq!(&told.json()["error"]["code"], &json!(50202));
+    assert_eq!(rig.record(&told).await.reasons[0].code, DenyReason::ResultTooLarge);
     rig.desk.state.lock().unwrap().answer = Some(("result", r#"{"content":[],"content":[]}"#.to_owned()));
     let told = rig.call(&token, "case_tag").await;
     assert_eq!(&told.json()["error"]["code"], &json!(50201));
@@ -109,6 +112,7 @@ async fn sessions_are_bounded() {
     let (one, _two) = (rig.session(&token).await, rig.session(&token).await);
     let told = rig.post(&token, &[], &crate::rig::initialize("2025-11-25")).await;
     assert_eq!((told.status, &told.json()["error"]["code"]), (503, &json!(50303)));
+    assert_eq!(told.json()["error"]["data"]["reason"], "TooManySessions");
     let bearer = format!("Bearer {token}");
     let end = [("authorization", bearer.as_str()), ("mcp-session-id", one.as_str())];
     assert_eq!(rig.send(http::Method::DELETE, "/mcp", &end, "").await.status, 200);

@@ -1,5 +1,6 @@
 //! Bodies as data: `messages.yaml`.
 
+use cotter_core::reason::DenyReason;
 use serde::Deserialize;
 use serde_json::json;
 
@@ -17,7 +18,7 @@ struct Case {
 
 #[tokio::test]
 async fn a_body_is_one_strict_message_or_refused() {
-    let rig = Rig::start().await;
+    let mut rig = Rig::start().await;
     let token = rig.issuer.token("policy:read");
     let cases: Vec<Case> = serde_saphyr::from_str(include_str!("messages.yaml")).unwrap();
     assert!(cases.len() > 40 && cases.iter().any(|case| case.code.is_none()));
@@ -30,6 +31,8 @@ async fn a_body_is_one_strict_message_or_refused() {
             Some(code) => {
                 assert_eq!((told.status, &told.json()["error"]["code"]), (400, &json!(code)), "{}", case.name);
                 assert!(message == "parse error" || message == "invalid request", "{}: {message}", case.name);
+                let reason = if code == -32700 { DenyReason::ParseError } else { DenyReason::InvalidRequest };
+                assert_eq!(rig.record(&told).await.reasons[0].code, reason, "{}", case.name);
             }
             None => assert_eq!((told.status, message), (400, &json!("session id required")), "{}", case.name),
         }

@@ -1,0 +1,41 @@
+# METADATA
+# title: Obligations
+# description: |
+#   What has to hold on the way of an allowed operation: what the tool's owner declares for it, and a person's agreement where a module
+#   asks for one. Each narrows; the sidecar's own bounds hold beside them.
+package cotter.obligations
+
+import data.cotter.effects
+import data.cotter.modules
+
+# Of what is refused nothing is asked.
+none := {"approval": "Never"}
+
+due(tool) := object.union_n([{"approval": approval(tool)}, idempotency(tool), bounds(tool)])
+
+# What is declared has its form; nothing is permitted where an obligation could not be understood.
+sound(tool) if {
+	is_string(object.get(tool, "idempotencyKey", ""))
+	every bound in object.get(tool, "limits", {}) {
+		is_number(bound)
+	}
+}
+
+# A person has to agree where the tool's owner or a module says so.
+approval(tool) := "Always" if {
+	effects.approval(tool)
+} else := "Always" if {
+	count(modules.approvals(tool)) > 0
+} else := "Never"
+
+# Where the key is that makes a repeated call harmless: it matters to whatever does more than read.
+idempotency(tool) := {"idempotency": pointer |
+	effects.consequential(tool)
+	pointer := tool.idempotencyKey
+}
+
+# The tool's own deadline and bound on the result.
+bounds(tool) := {name: bound |
+	some name in ["resultBytes", "timeoutMs"]
+	bound := tool.limits[name]
+}
