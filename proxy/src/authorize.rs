@@ -12,6 +12,7 @@ use cotter_core::{
     name::ToolName,
     reason::DenyReason,
     snapshot::InsufficientScope,
+    tool::ToolObject,
 };
 use cotter_policies::{Ask, ListAsk, Listed, PinFacts, Verdict};
 use jiff::Timestamp;
@@ -28,6 +29,7 @@ use crate::{
 pub struct Permit {
     tool: ToolName,
     fingerprint: Option<Fingerprint>,
+    definition: Arc<ToolObject>,
     delegation: Option<Arc<str>>,
     obligations: Obligations,
 }
@@ -42,6 +44,11 @@ impl Permit {
     #[must_use]
     pub const fn fingerprint(&self) -> Option<&Fingerprint> {
         self.fingerprint.as_ref()
+    }
+    /// Whether another definition of the tool says what the one said that was decided on: the same annotations.
+    #[must_use]
+    pub fn was_decided_on(&self, other: &Entry) -> bool {
+        annotations(&self.definition) == annotations(&other.served)
     }
     /// The delegation that permitted it.
     #[must_use]
@@ -88,7 +95,7 @@ impl<'a> Question<'a> {
             kind: Kind::Call,
             tool: &entry.name,
             pin: facts(entry),
-            annotations: annotations(entry),
+            annotations: annotations(&entry.served),
             arguments,
             now: self.now,
         };
@@ -102,6 +109,7 @@ impl<'a> Question<'a> {
         let permit = Permit {
             tool: entry.name.clone(),
             fingerprint: entry.fingerprint,
+            definition: Arc::clone(&entry.served),
             delegation: verdict.delegation,
             obligations: verdict.decision.obligations.clone(),
         };
@@ -115,7 +123,7 @@ impl<'a> Question<'a> {
     pub fn list(&self) -> Result<Vec<&'a Entry>, Refusal> {
         let catalogue = self.enforced.catalogue()?;
         self.caller.standing.check(self.enforced.snapshot(), self.now)?;
-        let listed = |entry: &'a Entry| Listed { pin: facts(entry), annotations: annotations(entry) };
+        let listed = |entry: &'a Entry| Listed { pin: facts(entry), annotations: annotations(&entry.served) };
         let tools: BTreeMap<ToolName, Listed<'_>> =
             catalogue.callable().map(|entry| (entry.name.clone(), listed(entry))).collect();
         let ask = ListAsk {
@@ -161,7 +169,7 @@ fn facts(entry: &Entry) -> PinFacts {
     PinFacts { state: entry.state.as_str(), class: entry.drift.as_ref().map(|drift| drift.class.as_str()) }
 }
 
-/// What the server says of a tool in the definition that is served.
-fn annotations(entry: &Entry) -> Option<&Value> {
-    entry.served.value.get("annotations")
+/// What the server says of a tool.
+fn annotations(definition: &ToolObject) -> Option<&Value> {
+    definition.value.get("annotations")
 }

@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, sync::LazyLock, time::Duration};
 
 use cotter_core::{
-    catalogue::{Catalogue, Entry, Lookup},
+    catalogue::{Catalogue, Entry, Lookup, Observed},
     decision::Era,
     reason::DenyReason,
     strict::{self, Limits},
@@ -124,10 +124,7 @@ async fn dispatch(
         let session = conversation.session();
         let list = conversation.own_list(session).await;
         if let Some(list) = list.map_err(|error| unread(&error))? {
-            let catalogue = Catalogue::verify(exchange.enforced.snapshot(), &list);
-            if let Lookup::Refused(reason) = catalogue.lookup(permit.tool().as_str()) {
-                return Err(Refusal::because(reason, "the session shows another list than the one that was verified"));
-            }
+            stands(exchange, permit, &list)?;
         }
         match conversation.call(permit, call, session).await {
             Err(CallError::Renewed) => {}
@@ -135,6 +132,22 @@ async fn dispatch(
         }
     }
     Err(failed(&CallError::Renewed))
+}
+
+/// Whether a tool that may be called stands on another list too.
+fn stands(exchange: &Exchange, permit: &Permit, list: &Observed) -> Result<(), Refusal> {
+    let enforced = &exchange.enforced;
+    let catalogue = Catalogue::verify(enforced.snapshot(), list);
+    match catalogue.lookup(permit.tool().as_str()) {
+        Lookup::Refused(reason) => {
+            Err(Refusal::because(reason, "the session shows another list than the one that was verified"))
+        }
+        Lookup::Callable(own) if enforced.policy.reads_annotations() && !permit.was_decided_on(own) => {
+            let why = "the session says something else of the tool than what was decided on";
+            Err(Refusal::because(DenyReason::Quarantined, why))
+        }
+        Lookup::Callable(_) => Ok(()),
+    }
 }
 
 fn unread(error: &ReadError) -> Refusal {

@@ -193,3 +193,24 @@ async fn no_call_slips_to_a_server_that_was_replaced_without_a_word() {
     assert!(unchanged.json()["result"].is_object(), "what did not change goes on");
     rig.until_tool("case_tag", ToolState::Drifted).await;
 }
+
+/// The same where every change passes: a rule that reads what the server says of a tool has not seen this.
+#[tokio::test]
+async fn no_call_slips_to_a_server_that_says_something_else_of_its_tool_than_a_rule_saw() {
+    let hints = "package cotter.user.rules\n\ndeny contains \"destroys\" if input.tool.annotations.destructiveHint\n";
+    let said = TAG.replacen('{', r#"{"annotations":{"destructiveHint":true},"#, 1);
+    for (rules, slips) in [(json!({}), true), (json!({"rules.rego": hints}), false)] {
+        let rig = Rig::with(|snapshot| {
+            snapshot["policies"] = rules;
+            snapshot["pin"]["enforcement"] = json!("Audit");
+        })
+        .await;
+        let token = rig.issuer.token(BOTH);
+        assert_eq!(rig.call(&token, "case_tag").await.status, 200);
+        let before = rig.desk.calls().len();
+        rig.desk.state.lock().unwrap().tools = format!("[{LOOKUP},{said}]");
+        let session = rig.session(&token).await;
+        let told = rig.legacy(&token, &session, "tools/call", json!({"name": "case_tag", "arguments": {}})).await;
+        assert_eq!((told.json()["result"].is_object(), rig.desk.calls().len() > before), (slips, slips), "{told:?}");
+    }
+}
