@@ -40,6 +40,7 @@ pub(crate) fn snapshots(path: &Path, namespace: &str) -> Result<Vec<Sealed>, Fai
         issuer: None,
         secrets: world::data(&manifests, "Secret"),
         config_maps: world::data(&manifests, "ConfigMap"),
+        cluster_policies: world::cluster_policies(&manifests),
         pins: &pins,
         delegations: &delegations,
     };

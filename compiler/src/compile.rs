@@ -16,7 +16,7 @@ use cotter_policies::Policy;
 use crate::{
     build,
     delegations::Delegations,
-    notice,
+    modules, notice,
     plan::{Evidence, Notice, Plan},
     problem::Problems,
     server::Server,
@@ -24,7 +24,7 @@ use crate::{
     upstream::{self, Reached},
     validate::{self, PinCheck, Place},
     verdict::{
-        self, Live,
+        Live,
         delegation::{Servers, delegation_status},
         evidence, pin, refused,
         server::{self as server_verdict, Findings},
@@ -149,8 +149,7 @@ fn accepted(world: &World, delegations: &Delegations, pin: Option<Pin>, server: 
         grants: delegations.grants(server.id.name.as_str()),
         policies,
     };
-    let modules = snapshot::modules(&server, &world.policies);
-    let (policies, sealed) = match modules {
+    let (policies, sealed) = match modules::of(&server, world) {
         Ok(modules) => enforce(&server, &world.mode, parts(modules)),
         Err(why) => (policy_missing(&why), None),
     };
@@ -169,19 +168,14 @@ fn policy_missing(why: &Unresolved) -> Outcome {
 
 /// Builds and seals the snapshot, if its policy passes: one that does not never meets a sidecar.
 fn enforce(server: &Server, mode: &Mode, parts: Parts) -> (Outcome, Option<Sealed>) {
-    let modules = parts.policies.len();
+    let told = parts.policies.told();
+    let has_modules = !parts.policies.0.is_empty();
     let snapshot = snapshot::build(server, mode, parts);
-    if modules > 0
-        && let Err(why) = Policy::prepare(&snapshot)
-    {
+    if has_modules && let Err(why) = Policy::prepare(&snapshot) {
         return (say::policy_invalid(why.to_string()), None);
     }
-    let policies = match modules {
-        0 => say::policies_ready("no module of its own"),
-        some => say::policies_ready(verdict::count(some, "module")),
-    };
     match Sealed::seal(snapshot) {
-        Ok(sealed) => (policies, Some(sealed)),
+        Ok(sealed) => (say::policies_ready(told), Some(sealed)),
         Err(why) => (say::policy_invalid(why.to_string()), None),
     }
 }

@@ -15,7 +15,7 @@ use cotter_policies::{
 };
 
 use crate::{
-    snapshot::REGO,
+    modules,
     world::{Unresolved, World},
 };
 
@@ -38,15 +38,16 @@ impl Gate {
 
     /// Checks the modules of the world's server. Takes as long as the check; call it where that may be.
     pub fn pass(&self, world: &mut World) {
-        let modules = modules(world);
+        let modules = modules::all(world);
         if modules.is_empty() {
             return;
         }
         match self.verdict(&modules) {
             Ok(None) => {}
-            Ok(Some(findings)) => refuse(world, &findings),
+            Ok(Some(findings)) => modules::refuse(world, &findings),
             Err(error) => {
-                for policy in world.policies.values_mut().filter(|policy| policy.is_ok()) {
+                let all = world.cluster_policies.values_mut().chain(world.policies.values_mut());
+                for policy in all.filter(|policy| policy.is_ok()) {
                     *policy = Err(Unresolved::Unreachable(error.to_string()));
                 }
             }
@@ -74,26 +75,5 @@ impl Gate {
 
     fn known(&self) -> MutexGuard<'_, VecDeque<(Digest, Option<Findings>)>> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-/// The modules by the names that they have in a snapshot.
-fn modules(world: &World) -> BTreeMap<String, String> {
-    let read = world.policies.iter().filter_map(|(name, data)| data.as_ref().ok().map(|data| (name, data)));
-    let rego = read.flat_map(|(name, data)| {
-        let keys = data.iter().filter(|(key, _)| key.ends_with(REGO));
-        keys.map(move |(key, text)| (format!("{name}/{key}"), text.clone()))
-    });
-    rego.collect()
-}
-
-/// Puts the findings in the place of the ConfigMaps that they are about.
-fn refuse(world: &mut World, findings: &Findings) {
-    for (name, policy) in &mut world.policies {
-        let own = findings.0.iter().filter(|finding| finding.file.split('/').next() == Some(name.as_str()));
-        let own: Vec<String> = own.map(ToString::to_string).collect();
-        if !own.is_empty() {
-            *policy = Err(Unresolved::Malformed(own.join("\n")));
-        }
     }
 }

@@ -9,6 +9,7 @@ mod delegations;
 pub mod gate;
 mod keys;
 mod local;
+pub mod modules;
 mod notice;
 pub mod plan;
 pub mod problem;

@@ -9,12 +9,10 @@ use cotter_core::{
 
 use crate::{
     keys,
+    modules::Modules,
     server::Server,
-    world::{ClusterIssuer, Data, Mode, Resolved, Unresolved},
+    world::{ClusterIssuer, Mode, Resolved, Unresolved},
 };
-
-/// The modules of a server, or why they are not there.
-pub(crate) type Modules = Resolved<BTreeMap<String, String>>;
 
 /// Issuers with keys, and what is wrong with the keys of some.
 #[derive(Debug, Clone, Default)]
@@ -31,7 +29,7 @@ pub(crate) struct Parts {
     pub(crate) issuers: Vec<TrustedIssuer>,
     pub(crate) pin: Option<Pin>,
     pub(crate) grants: Vec<Grant>,
-    pub(crate) policies: BTreeMap<String, String>,
+    pub(crate) policies: Modules,
 }
 
 /// Builds the snapshot. Total: whatever could be wrong was found before.
@@ -60,7 +58,7 @@ pub(crate) fn build(server: &Server, mode: &Mode, parts: Parts) -> Snapshot {
         pinning: server.pinning,
         pin,
         grants,
-        policies,
+        policies: policies.0,
         limits: server.limits,
         verify: server.verify,
         stale: server.stale,
@@ -152,28 +150,4 @@ impl Keyring {
 
 fn malformed(why: String) -> Unresolved {
     Unresolved::Malformed(format!("the key set {why}"))
-}
-
-/// The ending of the keys that are policy modules.
-pub(crate) const REGO: &str = ".rego";
-
-/// The policy modules of a server, each named by its ConfigMap and key.
-pub(crate) fn modules(server: &Server, resolved: &BTreeMap<String, Resolved<Data>>) -> Modules {
-    let mut modules = BTreeMap::new();
-    for name in &server.policies {
-        let data = match resolved.get(name) {
-            Some(Ok(data)) => data,
-            Some(Err(why)) => return Err(why.clone()),
-            None => return Err(Unresolved::Pending(format!("the ConfigMap {name} has not been read yet"))),
-        };
-        let rego = data.iter().filter(|(key, _)| key.ends_with(REGO));
-        let before = modules.len();
-        modules.extend(rego.map(|(key, text)| (format!("{name}/{key}"), text.clone())));
-        if modules.len() == before {
-            return Err(Unresolved::NotFound(format!(
-                "the ConfigMap {name} has no key that ends in {REGO}: name the module so, such as policy.rego"
-            )));
-        }
-    }
-    Ok(modules)
 }

@@ -45,8 +45,10 @@ pub struct World {
     pub delegations: Vec<AgentDelegation>,
     /// Key sets, by the name of the issuer in `access.issuers`.
     pub keys: BTreeMap<String, Resolved<Value>>,
-    /// Policy modules, by the name of the ConfigMap.
+    /// The server's own policy modules, by the name of the ConfigMap.
     pub policies: BTreeMap<String, Resolved<Data>>,
+    /// Policy modules for every server, by the name of the ConfigMap.
+    pub cluster_policies: BTreeMap<String, Resolved<Data>>,
     /// What the live sidecars of this server report. A sidecar that is gone is not here.
     pub reports: Vec<Report>,
     /// How many pods of this server its Service leads to; `None` where that is not known, and on a laptop, which has no Service.

@@ -43,6 +43,7 @@ pub fn dereference(operator: &Operator, key: &ServerKey) -> Slice {
         delegations: delegations.iter().map(|delegation| operator.statuses.freshest(delegation.as_ref())).collect(),
         keys,
         policies,
+        cluster_policies: cluster_policies(operator),
         reports: reports(operator, key),
         ready_pods: ready_pods(operator, key),
         others: operator.others(key),
@@ -88,6 +89,23 @@ fn not_yet<T>() -> Resolved<T> {
 fn policies(operator: &Operator, server: &McpServer) -> Option<BTreeMap<String, Resolved<Data>>> {
     let names = server.spec.policies.iter().map(|policy| policy.config_map_ref.name.as_str());
     names.map(|name| Some((name.to_owned(), operator.objects.get(&object(server, Kind::ConfigMap, name))?))).collect()
+}
+
+/// The policy modules of the whole cluster. A key that is not text holds no module that could be read, and must not pass for none.
+fn cluster_policies(operator: &Operator) -> BTreeMap<String, Resolved<Data>> {
+    let maps = operator.stores.policies.state().into_iter();
+    maps.map(|map| {
+        let not_text = map.binary_data.iter().flat_map(BTreeMap::keys).find(|key| key.ends_with(".rego"));
+        let data = match not_text {
+            Some(key) => Err(Unresolved::Malformed(format!(
+                "the cluster-wide ConfigMap {} has {key} in binaryData: it is not UTF-8 text",
+                map.name_any()
+            ))),
+            None => Ok(map.data.clone().unwrap_or_default()),
+        };
+        (map.name_any(), data)
+    })
+    .collect()
 }
 
 fn key_sets(operator: &Operator, key: &ServerKey, server: &McpServer) -> Option<BTreeMap<String, Resolved<Value>>> {

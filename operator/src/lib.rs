@@ -54,11 +54,11 @@ pub mod watch;
 
 use crate::{
     key::ServerKey,
-    marking::{Concerns, Marker, Noted, of_child, of_delegation, of_pin, of_server},
+    marking::{Concerns, Marker, Noted, of_child, of_cluster_policy, of_delegation, of_pin, of_server},
     operator::Operator,
     queue::Queue,
     settings::Settings,
-    stores::{Stores, Writers, ours, stores},
+    stores::{Stores, Writers, cluster_wide, ours, stores},
     stream::{Desk, Listener},
     unreadable::Message,
 };
@@ -131,7 +131,7 @@ pub async fn run(client: Client, settings: Settings, stopping: signal::Receiver<
         telling.await;
         Err(RunError::Ended("complaining"))
     });
-    watches(&mut tasks, &client, writers, &|| (stores.clone(), queue.clone(), complain.clone()));
+    watches(&mut tasks, (&client, &settings.namespace), writers, &|| (stores.clone(), queue.clone(), complain.clone()));
     let healthy = health::serve(settings.health_listen, operator.clone(), ready, stopping.clone());
     tasks.spawn(async move { healthy.await.map_err(|source| RunError::Serve { what: "health", source }) });
     let work = work(operator, settings, authority, listener, complain, set_ready, stopping);
@@ -173,25 +173,34 @@ type Marking = (Stores, Arc<Queue<ServerKey>>, mpsc::Sender<Message>);
 /// Starts a watch for each kind.
 fn watches(
     tasks: &mut JoinSet<Result<(), RunError>>,
-    client: &Client,
+    (client, namespace): (&Client, &str),
     writers: Writers,
     marking: &dyn Fn() -> Marking,
 ) {
-    let Writers { servers, pins, delegations, deployments, services, accounts, config_maps } = writers;
+    let Writers { servers, pins, delegations, deployments, services, accounts, config_maps, policies } = writers;
     let all = watcher::Config::default;
     let labelled = || watcher::Config::default().labels(&ours());
-    watch_kind::<McpServer>(tasks, client, all(), servers, of_server, marking());
-    watch_kind::<ToolPin>(tasks, client, all(), pins, of_pin, marking());
-    watch_kind::<AgentDelegation>(tasks, client, all(), delegations, of_delegation, marking());
-    watch_kind::<Deployment>(tasks, client, labelled(), deployments, of_child, marking());
-    watch_kind::<Service>(tasks, client, labelled(), services, of_child, marking());
-    watch_kind::<ServiceAccount>(tasks, client, labelled(), accounts, of_child, marking());
-    watch_kind::<ConfigMap>(tasks, client, labelled(), config_maps, of_child, marking());
+    watch_kind::<McpServer>(tasks, every(client), all(), servers, of_server, marking());
+    watch_kind::<ToolPin>(tasks, every(client), all(), pins, of_pin, marking());
+    watch_kind::<AgentDelegation>(tasks, every(client), all(), delegations, of_delegation, marking());
+    watch_kind::<Deployment>(tasks, every(client), labelled(), deployments, of_child, marking());
+    watch_kind::<Service>(tasks, every(client), labelled(), services, of_child, marking());
+    watch_kind::<ServiceAccount>(tasks, every(client), labelled(), accounts, of_child, marking());
+    watch_kind::<ConfigMap>(tasks, every(client), labelled(), config_maps, of_child, marking());
+    // Of this one namespace: who may write elsewhere makes no rules for everybody.
+    let own = Api::namespaced(client.clone(), namespace);
+    let wide = all().labels(&cluster_wide());
+    watch_kind::<ConfigMap>(tasks, own, wide, policies, of_cluster_policy, marking());
+}
+
+/// All objects of a kind, wherever they are.
+fn every<K: Resource<DynamicType = ()>>(client: &Client) -> Api<DeserializeGuard<K>> {
+    Api::all(client.clone())
 }
 
 fn watch_kind<K>(
     tasks: &mut JoinSet<Result<(), RunError>>,
-    client: &Client,
+    api: Api<DeserializeGuard<K>>,
     config: watcher::Config,
     writer: Writer<K>,
     concerns: Concerns<K>,
@@ -206,7 +215,6 @@ fn watch_kind<K>(
         + Sync
         + 'static,
 {
-    let api = Api::<DeserializeGuard<K>>::all(client.clone());
     let marker = Marker::new(concerns, stores, queue, complain);
     tasks.spawn(async move {
         watch::run(api, config, writer, marker).await;

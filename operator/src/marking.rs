@@ -160,6 +160,12 @@ pub fn of_child<K: Resource>(child: &K, _: &Stores) -> Vec<ServerKey> {
     child.labels().get(LABEL_SERVER).map(|name| ServerKey::new(namespace, name.as_str())).into_iter().collect()
 }
 
+/// A policy for the whole cluster concerns every server.
+#[must_use]
+pub fn of_cluster_policy(_: &ConfigMap, stores: &Stores) -> Vec<ServerKey> {
+    stores.servers.state().iter().map(|server| ServerKey::of(server.as_ref())).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use serde_json::json;

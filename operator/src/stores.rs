@@ -2,7 +2,10 @@
 
 use std::sync::Arc;
 
-use cotter_compiler::build::{LABEL_SERVER, MANAGED_BY, service_account_name};
+use cotter_compiler::{
+    build::{LABEL_SERVER, MANAGED_BY, service_account_name},
+    modules::{LABEL_POLICY, POLICY_CLUSTER},
+};
 use cotter_crds::{AgentDelegation, McpServer, ToolPin};
 use k8s_openapi::api::{
     apps::v1::Deployment,
@@ -19,6 +22,12 @@ use crate::{key::ServerKey, stream::Accounts};
 #[must_use]
 pub fn ours() -> String {
     format!("app.kubernetes.io/managed-by={MANAGED_BY},{LABEL_SERVER}")
+}
+
+/// The label of ConfigMaps whose policy modules are for every server, as a selector.
+#[must_use]
+pub fn cluster_wide() -> String {
+    format!("{LABEL_POLICY}={POLICY_CLUSTER}")
 }
 
 /// The stores, to read.
@@ -38,6 +47,8 @@ pub struct Stores {
     pub accounts: Store<ServiceAccount>,
     /// ConfigMaps of ours.
     pub config_maps: Store<ConfigMap>,
+    /// ConfigMaps of the operator's own namespace with policy modules for every server.
+    pub policies: Store<ConfigMap>,
 }
 
 /// The stores, to fill. Each goes into one watch.
@@ -56,6 +67,8 @@ pub struct Writers {
     pub accounts: Writer<ServiceAccount>,
     /// ConfigMaps of ours.
     pub config_maps: Writer<ConfigMap>,
+    /// ConfigMaps of the operator's own namespace with policy modules for every server.
+    pub policies: Writer<ConfigMap>,
 }
 
 /// Empty stores.
@@ -68,6 +81,7 @@ pub fn stores() -> (Stores, Writers) {
     let (services, services_writer) = reflector::store();
     let (accounts, accounts_writer) = reflector::store();
     let (config_maps, config_maps_writer) = reflector::store();
+    let (policies, policies_writer) = reflector::store();
     let writers = Writers {
         servers: servers_writer,
         pins: pins_writer,
@@ -76,8 +90,9 @@ pub fn stores() -> (Stores, Writers) {
         services: services_writer,
         accounts: accounts_writer,
         config_maps: config_maps_writer,
+        policies: policies_writer,
     };
-    (Stores { servers, pins, delegations, deployments, services, accounts, config_maps }, writers)
+    (Stores { servers, pins, delegations, deployments, services, accounts, config_maps, policies }, writers)
 }
 
 impl Stores {
@@ -93,7 +108,8 @@ impl Stores {
         self.deployments.wait_until_ready().await?;
         self.services.wait_until_ready().await?;
         self.accounts.wait_until_ready().await?;
-        self.config_maps.wait_until_ready().await
+        self.config_maps.wait_until_ready().await?;
+        self.policies.wait_until_ready().await
     }
 
     /// The pins that name a server.

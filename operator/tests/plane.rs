@@ -13,6 +13,9 @@ mod cluster;
 #[path = "plane/enforcement.rs"]
 #[cfg(test)]
 mod enforcement;
+#[path = "plane/policies.rs"]
+#[cfg(test)]
+mod policies;
 #[path = "plane/robustness.rs"]
 #[cfg(test)]
 mod robustness;

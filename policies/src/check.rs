@@ -21,6 +21,8 @@ use crate::{engine::Engines, library, modules::glue, syntax};
 pub const MAX_MODULES: usize = 32;
 /// Bytes of one module.
 pub const MAX_BYTES: usize = 64 * 1024;
+/// How the name of a module begins that is there for every server of a cluster: `cluster/CONFIGMAP/KEY`. A server's own has no second slash.
+pub const CLUSTER_WIDE: &str = "cluster/";
 
 /// One thing that is wrong with a module: where, what, and what to write instead.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
@@ -138,6 +140,12 @@ pub fn check(modules: &BTreeMap<String, String>) -> Result<Checked, Findings> {
     }
 }
 
+/// Whether a module of this name is there for every server of a cluster.
+#[must_use]
+pub fn is_cluster_wide(name: &str) -> bool {
+    name.strip_prefix(CLUSTER_WIDE).is_some_and(|rest| rest.contains('/'))
+}
+
 fn passed(mut findings: Vec<Finding>) -> Result<(), Findings> {
     if findings.is_empty() {
         return Ok(());
@@ -148,8 +156,11 @@ fn passed(mut findings: Vec<Finding>) -> Result<(), Findings> {
 }
 
 fn count(modules: &BTreeMap<String, String>) -> Option<Finding> {
-    let name = modules.keys().nth(MAX_MODULES)?;
-    let message = format!("there are {} modules and at most {MAX_MODULES} are taken", modules.len());
+    let (wide, own): (Vec<&String>, Vec<&String>) = modules.keys().partition(|name| is_cluster_wide(name));
+    // The cluster's come first, so that it is a server's own that is one too many, where it has any.
+    let name = wide.iter().chain(&own).nth(MAX_MODULES)?;
+    let among = if wide.is_empty() { String::new() } else { format!(", {} of them cluster-wide,", wide.len()) };
+    let message = format!("there are {} modules{among} and at most {MAX_MODULES} are taken", modules.len());
     Some(Finding::at(name, "", (1, 1), message, "join modules that belong together"))
 }
 

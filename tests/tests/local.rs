@@ -253,6 +253,46 @@ fn a_policy_is_swapped_under_a_live_caller_and_a_bad_one_changes_nothing() {
     up.wait_until("mcps", "support", |_| ask("refund").status == 403);
 }
 
+/// The folder's label stands for the operator's namespace: it holds for servers that name no module, in whatever namespace.
+#[test]
+#[ignore = "needs the public clients and servers of tests/tools"]
+fn a_labelled_policy_holds_for_every_server_of_the_folder_while_it_is_labelled() {
+    let folder = Folder::of_example("support-desk");
+    let labelled = |label: &str, module: &str| {
+        let metadata = format!("{{name: everybody, namespace: platform, labels: {{cotter.dev/policy: {label}}}}}");
+        policy(module).replace("{name: support-policy}", &metadata)
+    };
+    folder.write("policy.yaml", &labelled("draft", NO_REFUNDS));
+    let up = Up::start(&folder, &[]);
+    up.wait_for_tools("support", "2/2");
+    let (url, token) = (up.endpoint("support"), up.token(&["--tenant", "tenant-7", "--scope", "policy:read"]));
+    let ask = |topic: &str| {
+        let params = json!({"name": "policy_lookup", "arguments": {"topic": topic}});
+        modern(&url, &token, "tools/call", Some("policy_lookup"), params).status
+    };
+    let policies_ready = |object: &Value| {
+        let conditions = object["status"]["conditions"].as_array().cloned().unwrap_or_default();
+        conditions.into_iter().find(|condition| condition["type"] == "PoliciesReady").unwrap_or_default()
+    };
+    assert_eq!(ask("refund"), 200, "another label");
+
+    folder.write("policy.yaml", &labelled("cluster", NO_REFUNDS));
+    let object = up.wait_until("mcps", "support", |_| ask("refund") == 403);
+    assert_eq!((policies_ready(&object)["message"].as_str(), ask("parking")), (Some("1 module, cluster-wide"), 200));
+
+    folder.write(
+        "policy.yaml",
+        &labelled("cluster", "package cotter.user.desk\n\ndeny contains \"x\" if http.send({})\n"),
+    );
+    let object = up.wait_until("mcps", "support", |object| policies_ready(object)["status"] == "False");
+    let message = policies_ready(&object)["message"].as_str().unwrap_or_default().to_owned();
+    assert!(message.contains("cluster/everybody/desk.rego:3:22"), "the place is said: {message}");
+    assert_eq!((ask("refund"), ask("parking")), (403, 200), "the previous revision stays in force");
+
+    folder.write("policy.yaml", &labelled("draft", NO_REFUNDS));
+    up.wait_until("mcps", "support", |_| ask("refund") == 200);
+}
+
 #[test]
 #[ignore = "needs the public clients and servers of tests/tools"]
 fn a_service_account_may_do_what_its_delegation_gives_and_nothing_once_it_is_suspended() {

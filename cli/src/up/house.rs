@@ -154,6 +154,7 @@ impl House {
             issuer: Some(&self.issuer),
             secrets: world::data(&manifests, "Secret"),
             config_maps: world::data(&manifests, "ConfigMap"),
+            cluster_policies: world::cluster_policies(&manifests),
             pins: &pins,
             delegations: &delegations,
         };

@@ -1,9 +1,13 @@
 //! One server's slice of the world, from the files of the folder.
 
-use std::{collections::BTreeMap, path::Path};
+use std::{
+    collections::{BTreeMap, btree_map::Entry},
+    path::Path,
+};
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use cotter_compiler::{
+    modules::{LABEL_POLICY, POLICY_CLUSTER},
     plan::Evidence,
     world::{Data, LocalSettings, Mode, Resolved, Unresolved, World},
 };
@@ -32,6 +36,8 @@ pub(crate) struct Surroundings<'a> {
     pub(crate) secrets: BTreeMap<(String, String), Data>,
     /// ConfigMaps, by namespace and name.
     pub(crate) config_maps: BTreeMap<(String, String), Data>,
+    /// Policy modules for every server of the folder, by the name of the ConfigMap.
+    pub(crate) cluster_policies: BTreeMap<String, Resolved<Data>>,
     /// All pins of the folder.
     pub(crate) pins: &'a [ToolPin],
     /// All delegations of the folder.
@@ -43,6 +49,30 @@ pub(crate) fn data(manifests: &[&Manifest], kind: &str) -> BTreeMap<(String, Str
     let wanted = manifests.iter().map(|manifest| &manifest.value);
     let wanted = wanted.filter(|value| value.get("kind").and_then(Value::as_str) == Some(kind));
     wanted.map(|value| ((namespace(value), columns::name(value).to_owned()), values(value))).collect()
+}
+
+/// ConfigMaps of the folder whose policy modules are for every server of it, whatever its namespace.
+pub(crate) fn cluster_policies(manifests: &[&Manifest]) -> BTreeMap<String, Resolved<Data>> {
+    let is_wide = |value: &&Value| {
+        let label = value.pointer("/metadata/labels").and_then(|labels| labels.get(LABEL_POLICY));
+        value.get("kind").and_then(Value::as_str) == Some("ConfigMap")
+            && label.and_then(Value::as_str) == Some(POLICY_CLUSTER)
+    };
+    let mut policies = BTreeMap::new();
+    for value in manifests.iter().map(|manifest| &manifest.value).filter(is_wide) {
+        let name = columns::name(value).to_owned();
+        let twice = || {
+            let text = format!(
+                "two ConfigMaps {name} are labelled {LABEL_POLICY}: {POLICY_CLUSTER}, in two namespaces: in a cluster only those in the operator's own count"
+            );
+            Unresolved::Malformed(text)
+        };
+        match policies.entry(name.clone()) {
+            Entry::Vacant(free) => drop(free.insert(Ok(values(value)))),
+            Entry::Occupied(mut taken) => drop(taken.insert(Err(twice()))),
+        }
+    }
+    policies
 }
 
 fn values(object: &Value) -> Data {
@@ -86,6 +116,7 @@ impl Surroundings<'_> {
         World {
             keys: self.keys(server, &settings),
             policies: policies(server, &settings),
+            cluster_policies: self.cluster_policies.clone(),
             server: self.with_program(server.clone()),
             mode: Mode::Local(settings),
             pins: pins.cloned().collect(),

@@ -84,6 +84,7 @@ impl Desk {
             delegations: objects(&root["delegations"]),
             keys: resolve(&root["keys"]),
             policies: resolve(&root["policies"]).into_iter().map(|(n, v)| (n, v.map(data))).collect(),
+            cluster_policies: resolve(&root["clusterPolicies"]).into_iter().map(|(n, v)| (n, v.map(data))).collect(),
             reports: Vec::new(),
             ready_pods: serde_json::from_value(root["readyPods"].clone()).unwrap(),
             others: BTreeMap::new(),

@@ -16,6 +16,7 @@ mod desk;
 mod examples;
 mod local;
 mod pins;
+mod policies;
 mod snapshot;
 mod status;
 mod validation;

@@ -319,7 +319,8 @@ pub(crate) fn from<K: DeserializeOwned>(object: Value) -> K {
     serde_json::from_value(object).expect("the manifest fits its kind")
 }
 
-async fn apply<K>(api: &Api<K>, object: &K) -> K
+/// Applies an object as a person would.
+pub(crate) async fn apply<K>(api: &Api<K>, object: &K) -> K
 where
     K: Resource<DynamicType = ()> + Clone + Debug + Serialize + DeserializeOwned,
 {

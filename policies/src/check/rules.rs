@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use regorus::unstable::{BUILTINS, Expr, Module, Ref, Rule, Span};
 
-use super::{Finding, builtins, graph::Graph};
+use super::{Finding, builtins, graph::Graph, is_cluster_wide};
 use crate::{
     contract, library,
     modules::{DENY, REQUIRE_APPROVAL},
@@ -20,7 +20,7 @@ const HELP_FILE: &str = "write `package cotter.user.<name>`, for example `packag
 pub(super) fn check(modules: &[Module]) -> Vec<Finding> {
     let tree = Tree::of(library::modules().iter().chain(modules));
     let mut graph = Graph::new(&tree);
-    let mut findings = Vec::new();
+    let mut findings = clashes(modules);
     for module in modules {
         let scope = Scope::of(module);
         findings.extend(package(module));
@@ -58,6 +58,22 @@ fn package(module: &Module) -> Option<Finding> {
         format!("the package is {}, and modules live below cotter.user", found.join(".")),
         HELP_FILE,
     ))
+}
+
+/// A cluster-wide module's package is its own, with everything below and above it: what a server adds there could switch a rule off.
+fn clashes(modules: &[Module]) -> Vec<Finding> {
+    let placed = modules.iter().map(|module| (module.package.span.source.get_path().as_str(), module));
+    let (wide, own): (Vec<_>, Vec<_>) = placed.partition(|(file, _)| is_cluster_wide(file));
+    let clash = |module: &Module| {
+        let package = names(&module.package.refr);
+        let (file, taken) = wide.iter().find_map(|(file, wide)| {
+            let taken = names(&wide.package.refr);
+            (taken.starts_with(&package) || package.starts_with(&taken)).then_some((file, taken))
+        })?;
+        let message = format!("the package {} belongs to the cluster-wide module {file}", taken.join("."));
+        Some(Finding::span(&module.package.span, message, "give this module a package of its own"))
+    };
+    own.iter().filter_map(|(_, module)| clash(module)).collect()
 }
 
 fn identifier(name: &str) -> bool {
