@@ -6,7 +6,7 @@ use bytes::BytesMut;
 use cotter_core::{decision::Era, name::Tenant, reason::DenyReason, snapshot::Access};
 use http::{HeaderMap, HeaderValue, Request, StatusCode, header, request::Parts};
 use http_body_util::{BodyExt as _, LengthLimitError, Limited};
-use hyper::body::{Bytes, Incoming};
+use hyper::body::{Body as _, Bytes, Incoming};
 
 use crate::{
     audit::Trail,
@@ -14,11 +14,11 @@ use crate::{
     exchange::{Exchange, SESSION, VERSION},
     hygiene::{self, Route},
     legacy::{self, Answer},
-    metadata, modern,
+    limit, metadata, modern,
     respond::{self, Asked, DECISION, Refusal, Reply, With},
     revision,
     state::{Enforced, Shared},
-    tools::Outcome,
+    tools::{self, Outcome},
 };
 
 /// How long a body may take to arrive.
@@ -50,7 +50,7 @@ impl From<Refusal> for Refused {
 pub async fn handle(shared: Arc<Shared>, request: Request<Incoming>) -> Reply {
     let mut trail = Trail::begin(Arc::clone(&shared));
     let (parts, body) = request.into_parts();
-    let enforced = shared.enforced.load_full();
+    let (closes, enforced) = (hygiene::closes(&parts.headers), shared.enforced.load_full());
     trail.snapshot = enforced.as_ref().map(|enforced| enforced.digest());
     let origin = enforced.as_ref().and_then(|enforced| allowed_origin(&parts.headers, &enforced.snapshot().access));
     let mut reply = match before_body(shared, enforced.as_ref(), parts, &mut trail) {
@@ -58,13 +58,13 @@ pub async fn handle(shared: Arc<Shared>, request: Request<Incoming>) -> Reply {
             trail.forget();
             reply
         }
-        Ok(Wanted::EndSession(exchange)) => match legacy::end(&exchange).await {
+        Ok(Wanted::EndSession(exchange)) => match end(&exchange, &trail).await {
             Ok(()) => respond::empty(StatusCode::OK),
             Err(refusal) => exchange.refuse(&refusal, None, Some(Era::Legacy), &mut trail),
         },
         Ok(Wanted::Message(exchange)) => match read_body(body, &exchange).await {
             Ok(body) => answer(&exchange, &body, &mut trail).await,
-            Err(refusal) => exchange.refuse(&refusal, None, None, &mut trail),
+            Err(refusal) => exchange.refuse(&metered(&exchange, refusal), None, None, &mut trail),
         },
         Err(Refused { refusal, metadata }) => {
             trail.refuses(&refusal);
@@ -75,6 +75,9 @@ pub async fn handle(shared: Arc<Shared>, request: Request<Incoming>) -> Reply {
     };
     trail.end(reply.status().as_u16()).await;
     finish(reply.headers_mut(), &trail.id, origin);
+    if closes {
+        reply.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
+    }
     reply
 }
 
@@ -95,6 +98,7 @@ fn before_body(
     let host = hygiene::host(&parts, access)?;
     let origin = hygiene::origin(&parts.headers, access)?;
     hygiene::head(&parts.headers)?;
+    hygiene::framing(&parts.headers)?;
     match route {
         Route::Metadata => return Ok(Wanted::Told(metadata::document(access, host))),
         Route::Preflight => return preflight(origin).map(Wanted::Told).map_err(Refused::from),
@@ -146,7 +150,11 @@ fn admit(access: &Access, tenant: Option<&Tenant>) -> Result<(), Refusal> {
 }
 
 async fn read_body(body: Incoming, exchange: &Exchange) -> Result<Bytes, Refusal> {
-    let limit = usize::try_from(exchange.enforced.snapshot().limits.request_bytes).unwrap_or(usize::MAX);
+    let limit = exchange.enforced.snapshot().limits.request_bytes;
+    let bytes = body.size_hint().upper().unwrap_or(limit);
+    let held = exchange.shared.bodies.hold(&exchange.caller.bucket, bytes);
+    let _held = held.ok_or_else(|| Refusal::because(DenyReason::TooManyRequests, "bodies that are being read"))?;
+    let limit = usize::try_from(limit).unwrap_or(usize::MAX);
     match tokio::time::timeout(BODY, whole(Limited::new(body, limit))).await {
         Ok(Ok(body)) => Ok(body),
         Ok(Err(error)) if error.is::<LengthLimitError>() => Err(Refusal::new(DenyReason::TooLarge)),
@@ -174,11 +182,44 @@ async fn whole(mut body: Limited<Incoming>) -> Result<Bytes, Box<dyn std::error:
     Ok(if all.is_empty() { first } else { all.freeze() })
 }
 
+/// Ends a session, for whoever may be here.
+async fn end(exchange: &Exchange, trail: &Trail) -> Result<(), Refusal> {
+    exchange.caller.standing.check(exchange.enforced.snapshot(), trail.now)?;
+    meter(exchange)?;
+    legacy::end(exchange).await
+}
+
+/// Whether somebody without an active delegation who needs one asks: that is told of every operation alike, also of those that there are
+/// not. Then the rate of the principal, which every message costs.
+fn pass(exchange: &Exchange, message: &Message<'_>, trail: &mut Trail) -> Result<(), Refusal> {
+    let standing = exchange.caller.standing.check(exchange.enforced.snapshot(), trail.now);
+    if let (Err(_), Message::Request { method, params, .. }) = (&standing, message)
+        && method == "tools/call"
+    {
+        tools::name(params).iter().for_each(|tool| trail.names(tool));
+        exchange.count_denied(trail.now);
+    }
+    standing?;
+    meter(exchange)
+}
+
+/// Takes a request from the rate of its principal.
+fn meter(exchange: &Exchange) -> Result<(), Refusal> {
+    let rate = exchange.enforced.snapshot().limits.rate_per_principal;
+    let taken = exchange.caller.bucket.take(rate, exchange.shared.buckets.now());
+    taken.map_err(|wait| limit::exceeded("principal", wait))
+}
+
+/// The refusal of what could not be read, which costs as much as anything else.
+fn metered(exchange: &Exchange, refusal: Refusal) -> Refusal {
+    meter(exchange).err().unwrap_or(refusal)
+}
+
 /// Answers one message.
 async fn answer(exchange: &Exchange, body: &[u8], trail: &mut Trail) -> Reply {
     let message = match envelope::read(body) {
         Ok(message) => message,
-        Err(refusal) => return exchange.refuse(&refusal, None, None, trail),
+        Err(refusal) => return exchange.refuse(&metered(exchange, refusal), None, None, trail),
     };
     let id = match &message {
         Message::Request { id, method, .. } => {
@@ -192,9 +233,10 @@ async fn answer(exchange: &Exchange, body: &[u8], trail: &mut Trail) -> Reply {
         Message::Response => None,
     };
     let era = era(&exchange.headers, &message);
-    let answered = match era {
-        Era::Legacy => legacy::serve(exchange, &message, trail).await,
-        Era::Modern => modern::serve(exchange, &message, trail).await,
+    let answered = match (pass(exchange, &message, trail), era) {
+        (Err(refusal), _) => Err(refusal),
+        (Ok(()), Era::Legacy) => legacy::serve(exchange, &message, trail).await,
+        (Ok(()), Era::Modern) => modern::serve(exchange, &message, trail).await,
     };
     match answered {
         Ok(Answer::Accepted) => respond::empty(StatusCode::ACCEPTED),

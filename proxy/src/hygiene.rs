@@ -86,7 +86,8 @@ pub fn host<'a>(parts: &'a Parts, access: &Access) -> Result<&'a str, Refusal> {
     }
     let authority: Authority = host.parse().map_err(|_| refuse("not a host"))?;
     let port = host.strip_prefix(authority.host()).unwrap_or("@");
-    let plain = port.is_empty() || port.strip_prefix(':').is_some_and(|port| port.parse::<u16>().is_ok());
+    let is_port = |port: &str| port.bytes().all(|byte| byte.is_ascii_digit()) && port.parse::<u16>().is_ok();
+    let plain = port.is_empty() || port.strip_prefix(':').is_some_and(is_port);
     let listed =
         |allowed: &String| allowed.eq_ignore_ascii_case(host) || allowed.eq_ignore_ascii_case(authority.host());
     let is_public = || {
@@ -129,6 +130,27 @@ pub fn head(headers: &HeaderMap) -> Result<(), Refusal> {
         return Err(Refusal::new(DenyReason::HeadersTooLarge));
     }
     Ok(())
+}
+
+/// How the body is framed: by its length or in chunks, and never both ways or in chunks of something else, which the next proxy may read
+/// another way. Where a length stands beside chunks it is not seen here; see [`closes`].
+///
+/// # Errors
+/// `InvalidRequest`.
+pub fn framing(headers: &HeaderMap) -> Result<(), Refusal> {
+    match single(headers, &header::TRANSFER_ENCODING) {
+        None => Ok(()),
+        Some(Some(coding)) if coding.eq_ignore_ascii_case("chunked") => Ok(()),
+        Some(_) => Err(Refusal::because(DenyReason::InvalidRequest, "transfer encoding")),
+    }
+}
+
+/// Whether the connection has to end with this request (RFC 9112 section 6.3): the library follows the chunks where a length stands
+/// beside them, and removes the length before anybody sees it. What a proxy in front took for the rest of the body by that length would
+/// then be read as the next request.
+#[must_use]
+pub fn closes(headers: &HeaderMap) -> bool {
+    headers.contains_key(header::TRANSFER_ENCODING)
 }
 
 /// The media types and the announced size of a message.

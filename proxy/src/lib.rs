@@ -28,6 +28,7 @@ pub mod revision;
 pub mod server_info;
 pub mod session;
 pub mod sidecar;
+pub mod socket;
 pub mod state;
 pub mod token;
 pub mod tools;

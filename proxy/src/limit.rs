@@ -10,9 +10,12 @@ use std::{
     time::{Duration, Instant},
 };
 
-use cotter_core::{name::ToolName, snapshot::Rate};
+use cotter_core::{name::ToolName, reason::DenyReason, snapshot::Rate};
 
-use crate::session::Owner;
+use crate::{
+    respond::{Refusal, With},
+    session::Owner,
+};
 
 /// Principals whose rate is kept apart. Beyond it the idle ones are forgotten, and if none is idle newcomers share one
 /// bucket: memory stays bounded, and a flood of identities slows only other newcomers.
@@ -23,6 +26,8 @@ const PRINCIPALS: usize = 50_000;
 pub struct Bucket {
     /// When the bucket is full again, in nanoseconds since the process began.
     full_at: AtomicU64,
+    /// Bytes of its bodies that are being read.
+    reading: AtomicU64,
 }
 
 impl Bucket {
@@ -100,6 +105,13 @@ impl Buckets {
     }
 }
 
+/// The refusal of what is beyond a rate.
+#[must_use]
+pub fn exceeded(what: &str, wait: Duration) -> Refusal {
+    let seconds = wait.as_secs() + u64::from(wait.subsec_nanos() > 0);
+    Refusal::because(DenyReason::RateLimited, format!("rate of the {what}")).with(With::RetryAfter(seconds))
+}
+
 /// Requests in flight.
 #[derive(Debug, Default)]
 pub struct InFlight(AtomicU32);
@@ -130,6 +142,47 @@ impl Drop for Place<'_> {
     }
 }
 
+/// Bytes of bodies that are being read, all together: a place among the requests in flight is taken only once a body is there, and
+/// connections are many.
+const BODIES: u64 = 64 << 20;
+
+/// The part of them that one principal may take, so that bodies that it announces and does not send keep nobody else out.
+const SHARE: u64 = BODIES / 4;
+
+/// Bodies that are being read.
+#[derive(Debug, Default)]
+pub struct Bodies(AtomicU64);
+
+/// Room for one body; dropping it gives it back.
+#[derive(Debug)]
+pub struct Held<'a> {
+    all: &'a AtomicU64,
+    own: &'a AtomicU64,
+    bytes: u64,
+}
+
+impl Bodies {
+    /// Makes room for a body of so many bytes at most, if there is so much. One that is larger than all the room is read alone.
+    #[must_use]
+    pub fn hold<'a>(&'a self, bucket: &'a Bucket, bytes: u64) -> Option<Held<'a>> {
+        // The room is given back by its drop, also when it is refused.
+        let held = Held { all: &self.0, own: &bucket.reading, bytes };
+        let fits = |taken: &AtomicU64, room: u64| {
+            let before = taken.fetch_add(bytes, Ordering::AcqRel);
+            before == 0 || before.saturating_add(bytes) <= room
+        };
+        let (all, own) = (fits(held.all, BODIES), fits(held.own, SHARE));
+        (all && own).then_some(held)
+    }
+}
+
+impl Drop for Held<'_> {
+    fn drop(&mut self) {
+        self.all.fetch_sub(self.bytes, Ordering::AcqRel);
+        self.own.fetch_sub(self.bytes, Ordering::AcqRel);
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -145,6 +198,24 @@ mod tests {
         assert_eq!(bucket.take(rate, SECOND), Err(Duration::from_millis(500)));
         assert!(bucket.take(rate, SECOND + SECOND / 2).is_ok());
         assert!(bucket.take(rate, SECOND + SECOND / 2).is_err());
+    }
+
+    #[test]
+    fn bodies_have_so_much_room_and_one_principal_a_part_of_it() {
+        let (bodies, alice) = (Bodies::default(), Bucket::default());
+        let others: Vec<Bucket> = (0..4).map(|_| Bucket::default()).collect();
+        let mut held: Vec<Held<'_>> = (0..16).map(|_| bodies.hold(&alice, 1 << 20).unwrap()).collect();
+        assert!(bodies.hold(&alice, 1).is_none(), "her share is taken");
+        for other in others.iter().take(3) {
+            held.extend((0..16).map(|_| bodies.hold(other, 1 << 20).unwrap()));
+        }
+        let last = others.last().unwrap();
+        assert!(bodies.hold(last, 1).is_none(), "all of it is taken");
+        held.pop();
+        assert!(bodies.hold(last, 1 << 20).is_some(), "a body that was read makes room");
+        drop(held);
+        assert_eq!((bodies.0.load(Ordering::Relaxed), alice.reading.load(Ordering::Relaxed)), (0, 0));
+        assert!(bodies.hold(&alice, BODIES * 2).is_some(), "alone even the largest is read");
     }
 
     #[test]

@@ -1,4 +1,5 @@
-//! Connections: bounded in number, in the size of a head and in the time that it takes; drained at the end.
+//! Connections: bounded in number, in all and for each peer, in the size of a head and in the time that it and an answer take; drained
+//! at the end.
 
 use std::{convert::Infallible, future::Future, sync::Arc, time::Duration};
 
@@ -8,12 +9,15 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::{
     io::AsyncWriteExt as _,
     net::{TcpListener, TcpStream},
-    sync::Semaphore,
+    sync::{OwnedSemaphorePermit, Semaphore},
     task::JoinSet,
 };
 use tokio_util::sync::CancellationToken;
 
-use crate::respond::Reply;
+use crate::{
+    respond::Reply,
+    socket::{Peers, Seat, Socket, UNREAD},
+};
 
 /// Connections at once. More wait in the kernel's queue, so that memory stays bounded.
 const CONNECTIONS: usize = 4096;
@@ -40,12 +44,12 @@ where
     H: Fn(Request<Incoming>) -> F + Clone + Send + Sync + 'static,
     F: Future<Output = Reply> + Send + 'static,
 {
-    let room = Arc::new(Semaphore::new(CONNECTIONS));
+    let (room, peers) = (Arc::new(Semaphore::new(CONNECTIONS)), Peers::default());
     let mut open = JoinSet::new();
     loop {
         let accepted = tokio::select! {
             () = end.cancelled() => break,
-            accepted = accept(&listener, &room) => accepted,
+            accepted = accept(&listener, &room, &peers) => accepted,
             Some(_) = open.join_next() => continue,
         };
         let Some((stream, place)) = accepted else { continue };
@@ -62,13 +66,16 @@ where
 async fn accept(
     listener: &TcpListener,
     room: &Arc<Semaphore>,
-) -> Option<(TcpStream, tokio::sync::OwnedSemaphorePermit)> {
+    peers: &Peers,
+) -> Option<(TcpStream, (Seat, OwnedSemaphorePermit))> {
     let place = Arc::clone(room).acquire_owned().await.ok()?;
     match listener.accept().await {
-        Ok((stream, _)) => {
+        Ok((stream, from)) => {
+            // Who has too many is not told: that would take as long as a connection.
+            let seat = peers.enter(from.ip().to_canonical())?;
             // Answers are small and whole: waiting for more bytes to send would only add latency.
             let _ = stream.set_nodelay(true);
-            Some((stream, place))
+            Some((stream, (seat, place)))
         }
         Err(error) => {
             tracing::warn!(%error, "failed to accept a connection");
@@ -92,7 +99,7 @@ where
         .header_read_timeout(HEAD)
         .max_header_size(HEAD_BYTES)
         .max_headers(HEADERS)
-        .serve_connection(TokioIo::new(stream), service);
+        .serve_connection(TokioIo::new(Socket::new(stream, UNREAD)), service);
     let ended = tokio::select! {
         ended = &mut serving => ended,
         () = end.cancelled() => {

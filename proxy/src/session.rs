@@ -24,12 +24,15 @@ pub const IDLE: Duration = Duration::from_secs(30 * 60);
 /// Where there are fewer sessions than this, one principal may hold them all.
 const FEW: u32 = 16;
 
-/// To whom sessions, conversations and rates belong: the token's subject, not its bytes, which change on refresh.
+/// To whom sessions, conversations and rates belong: the token's subject and who acts for it, not its bytes, which change on refresh.
+/// Two actors for one subject are two: what one of them leaves in a conversation is not the other's.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Owner {
     issuer: Issuer,
     subject: Subject,
     tenant: Option<Tenant>,
+    /// The outermost actor: the issuer that vouches for it, and its subject.
+    actor: Option<(Issuer, Subject)>,
 }
 
 impl Owner {
@@ -37,7 +40,8 @@ impl Owner {
     #[must_use]
     pub fn of(principal: &Principal) -> Self {
         let (issuer, subject) = (principal.issuer.clone(), principal.subject.clone());
-        Self { issuer, subject, tenant: principal.tenant.clone() }
+        let actor = principal.actor.as_ref().map(|actor| (actor.issuer.clone(), actor.subject.clone()));
+        Self { issuer, subject, tenant: principal.tenant.clone(), actor }
     }
 }
 
@@ -159,7 +163,7 @@ mod tests {
 
     fn owner(subject: &str) -> Arc<Owner> {
         let issuer = "https://login.example".parse().unwrap();
-        Arc::new(Owner { issuer, subject: subject.parse().unwrap(), tenant: None })
+        Arc::new(Owner { issuer, subject: subject.parse().unwrap(), tenant: None, actor: None })
     }
 
     #[test]

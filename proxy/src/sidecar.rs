@@ -93,6 +93,7 @@ impl Sidecar {
             conversations: <_>::default(),
             buckets: <_>::default(),
             in_flight: <_>::default(),
+            bodies: <_>::default(),
             audit: Audit::open(config.audit),
             metrics: <_>::default(),
             uses: <_>::default(),

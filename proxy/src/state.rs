@@ -19,7 +19,7 @@ use crate::{
     audit::Audit,
     contact::Contact,
     conversation::{Conversations, Server},
-    limit::{Bucket, Buckets, InFlight},
+    limit::{Bodies, Bucket, Buckets, InFlight},
     metrics::Metrics,
     respond::Refusal,
     session::{Owner, Sessions},
@@ -45,6 +45,8 @@ pub struct Shared {
     pub buckets: Buckets,
     /// Requests in flight.
     pub in_flight: InFlight,
+    /// Bodies that are being read.
+    pub bodies: Bodies,
     /// Where decisions are recorded.
     pub audit: Audit,
     /// Numbers.

@@ -19,8 +19,9 @@ use crate::{
     conversation::Slot,
     envelope::{self, Params},
     exchange::Exchange,
+    limit,
     reader::ReadError,
-    respond::{Refusal, With},
+    respond::Refusal,
     upstream::{Answer, Call, CallError, Conversation},
 };
 
@@ -182,24 +183,16 @@ pub fn name<'a>(params: &Params<'a>) -> Result<std::borrow::Cow<'a, str>, Refusa
     name.ok_or_else(|| Refusal::because(DenyReason::InvalidParams, "name has to be a string"))
 }
 
-/// The principal's rate, then a place among the requests in flight.
-fn admit(exchange: &Exchange) -> Result<crate::limit::Place<'_>, Refusal> {
-    let limits = &exchange.enforced.snapshot().limits;
-    let buckets = &exchange.shared.buckets;
-    exchange.caller.bucket.take(limits.rate_per_principal, buckets.now()).map_err(|wait| limited("principal", wait))?;
-    let place = exchange.shared.in_flight.enter(limits.concurrent);
+/// A place among the requests in flight.
+fn admit(exchange: &Exchange) -> Result<limit::Place<'_>, Refusal> {
+    let place = exchange.shared.in_flight.enter(exchange.enforced.snapshot().limits.concurrent);
     place.ok_or_else(|| Refusal::new(DenyReason::TooManyRequests))
 }
 
 fn tool_rate(exchange: &Exchange, entry: &Entry) -> Result<(), Refusal> {
     let Some(rate) = entry.rule.rate else { return Ok(()) };
     let buckets = &exchange.shared.buckets;
-    buckets.tool(&entry.name).take(rate, buckets.now()).map_err(|wait| limited("tool", wait))
-}
-
-fn limited(what: &str, wait: Duration) -> Refusal {
-    let seconds = wait.as_secs() + u64::from(wait.subsec_nanos() > 0);
-    Refusal::because(DenyReason::RateLimited, format!("rate of the {what}")).with(With::RetryAfter(seconds))
+    buckets.tool(&entry.name).take(rate, buckets.now()).map_err(|wait| limit::exceeded("tool", wait))
 }
 
 fn failed(error: &CallError) -> Refusal {

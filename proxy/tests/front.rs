@@ -42,5 +42,8 @@ mod modern;
 #[path = "front/staleness.rs"]
 mod staleness;
 #[cfg(test)]
+#[path = "front/swap.rs"]
+mod swap;
+#[cfg(test)]
 #[path = "front/tokens.rs"]
 mod tokens;

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use crate::{
     issuer::{ISSUER, claims},
-    rig::Rig,
+    rig::{LEGACY, Rig, initialize},
 };
 
 fn grant(name: &str, scopes: &Value) -> Value {
@@ -47,6 +47,73 @@ async fn without_an_active_delegation_every_operation_is_told_the_same() {
     assert!(faces.windows(2).all(|pair| pair[0] == pair[1]), "{faces:?}");
     rig.enforce(|snapshot| snapshot["grants"] = json!([grant("reader", &json!(["policy:read"]))])).await;
     assert_eq!(rig.listed(&token).await, ["policy_lookup"]);
+}
+
+/// Of whatever there is and is not, in both eras: who has no delegation learns nothing from the difference.
+#[tokio::test]
+async fn without_an_active_delegation_there_is_no_operation_at_all() {
+    let mut rig = Rig::with(|snapshot| snapshot["grants"] = json!([grant("reader", &json!(["policy:read"]))])).await;
+    let token = rig.issuer.token("policy:read");
+    let session = rig.session(&token).await;
+    let bearer = format!("Bearer {token}");
+    let end = [("authorization", bearer.as_str()), ("mcp-session-id", session.as_str())];
+    let note = |method: &str| json!({"jsonrpc": "2.0", "method": method});
+    let unstated = json!({"jsonrpc": "2.0", "id": 1, "method": "ping"});
+    let tags = [("mcp-session-id", session.as_str())];
+    let both = async |rig: &Rig| {
+        vec![
+            rig.post(&token, &[], &initialize(LEGACY)).await,
+            rig.legacy(&token, &session, "ping", json!({})).await,
+            rig.legacy(&token, &session, "tools/list", json!({})).await,
+            rig.legacy(&token, &session, "nothing/here", json!({})).await,
+            rig.legacy(&token, "unknown", "ping", json!({})).await,
+            rig.post(&token, &[("mcp-protocol-version", "1999-01-01")], &unstated).await,
+            rig.modern(&token, "server/discover", json!({})).await,
+            rig.modern(&token, "tools/list", json!({"cursor": "x"})).await,
+            rig.modern(&token, "nothing/here", json!({})).await,
+        ]
+    };
+    let allowed: Vec<u16> = both(&rig).await.iter().map(|told| told.status).collect();
+    assert_eq!(allowed, [200, 200, 200, 200, 404, 400, 200, 400, 404], "with a delegation each is told its own");
+    assert_eq!(rig.post(&token, &tags, &note("notifications/initialized")).await.status, 202);
+
+    let mut suspended = grant("reader", &json!(["policy:read"]));
+    suspended["inactive"] = json!("Suspended");
+    rig.enforce(|snapshot| snapshot["grants"] = json!([suspended])).await;
+    let refused = both(&rig).await;
+    assert!(refused.iter().all(|told| told.face() == refused[0].face()), "{refused:?}");
+    assert_eq!((refused[0].status, &refused[0].json()["error"]["code"]), (403, &json!(40303)));
+    for told in [
+        rig.post(&token, &tags, &note("notifications/initialized")).await,
+        rig.send(http::Method::DELETE, "/mcp", &end, "").await,
+    ] {
+        assert_eq!((told.status, &told.json()["error"]["code"]), (403, &json!(40303)));
+    }
+    let told = rig.call(&token, "policy_lookup").await;
+    let record = rig.record(&told).await;
+    assert_eq!((record.method.as_deref(), record.tool.as_deref()), (Some("tools/call"), Some("policy_lookup")));
+    assert_eq!(rig.post_text(Some(&token), &[], "not json").await.status, 400, "what is no message is no operation");
+
+    rig.enforce(|snapshot| snapshot["grants"] = json!([grant("reader", &json!(["policy:read"]))])).await;
+    assert_eq!(rig.send(http::Method::DELETE, "/mcp", &end, "").await.status, 200, "the session was kept");
+}
+
+/// Who has no delegation is not told how things stand with the server.
+#[tokio::test]
+async fn no_delegation_comes_before_not_ready() {
+    let mut suspended = grant("reader", &json!(["policy:read"]));
+    suspended["inactive"] = json!("Suspended");
+    let rig = Rig::unread(|snapshot| {
+        snapshot["upstream"] = json!({"http": {"url": "http://127.0.0.1:9/mcp"}});
+        snapshot["grants"] = json!([suspended]);
+    })
+    .await;
+    let told = rig.modern(&rig.issuer.token("policy:read"), "tools/list", json!({})).await;
+    assert_eq!(told.json()["error"]["data"]["reason"], "NoDelegation");
+    let mut bob = claims("policy:read");
+    bob["sub"] = json!("bob");
+    let told = rig.modern(&rig.issuer.sign(&bob), "tools/list", json!({})).await;
+    assert_eq!(told.json()["error"]["data"]["reason"], "NotReady");
 }
 
 /// The token stays the same; what it amounts to ends with the delegation.

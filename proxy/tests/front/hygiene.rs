@@ -11,7 +11,7 @@ use tokio::{
 use crate::rig::{Rig, request, stated};
 
 /// Sends bytes as they are and gives the status line and headers of the answer.
-async fn raw(rig: &Rig, text: &str) -> String {
+pub(crate) async fn raw(rig: &Rig, text: &str) -> String {
     let mut stream = TcpStream::connect(rig.sidecar.local_addr()).await.unwrap();
     stream.write_all(text.as_bytes()).await.unwrap();
     stream.shutdown().await.unwrap();
@@ -20,7 +20,7 @@ async fn raw(rig: &Rig, text: &str) -> String {
     answer
 }
 
-fn status(answer: &str) -> u16 {
+pub(crate) fn status(answer: &str) -> u16 {
     answer.split(' ').nth(1).unwrap_or("0").parse().unwrap_or_default()
 }
 
@@ -123,6 +123,10 @@ async fn only_known_hosts_are_answered() {
         "support.support.svc.evil",
         "evil@localhost",
         "127.0.0.1.nip.io",
+        "127.0.0.1:+80",
+        "127.0.0.1:",
+        "localhost:80:80",
+        "localhost:65536",
         "0",
         "",
     ] {
@@ -172,6 +176,53 @@ async fn a_body_without_an_announced_size_is_bounded_too() {
     assert!(status(&answer) == 413 && answer.contains("41301"), "{answer}");
     let answer = raw(&rig, &format!("{head}{chunk}0\r\n\r\n")).await;
     assert_eq!(status(&answer), 400, "{answer}");
+}
+
+/// Two proxies that read a message's length in two ways make two requests of one: whatever could be read so ends its connection.
+#[tokio::test]
+async fn what_could_be_framed_in_two_ways_is_the_last_of_its_connection() {
+    let rig = Rig::start().await;
+    let token = rig.issuer.token("policy:read");
+    let body = request("tools/list", stated(json!({}))).to_string();
+    let post = |framing: &str, body: &str| {
+        format!(
+            "POST /mcp HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer {token}\r\naccept: */*\r\n\
+             content-type: application/json\r\nmcp-protocol-version: 2026-07-28\r\nmcp-method: tools/list\r\n{framing}\r\n\r\n{body}"
+        )
+    };
+    let chunked = format!("{:x}\r\n{body}\r\n0\r\n\r\n", body.len());
+    let length = format!("content-length: {}", body.len());
+    let answers = |text: &str| text.matches("HTTP/1.1 ").count();
+    let next = post(&length, &body);
+
+    let whole = raw(&rig, &format!("{}{}", post(&length, &body), next)).await;
+    assert_eq!((status(&whole), answers(&whole)), (200, 2), "two requests after each other: {whole}");
+    for framing in ["transfer-encoding: chunked", "Transfer-Encoding: Chunked"] {
+        let alone = raw(&rig, &format!("{}{next}", post(framing, &chunked))).await;
+        assert_eq!((status(&alone), answers(&alone)), (200, 1), "{framing}: {alone}");
+        assert!(alone.contains("connection: close"), "{alone}");
+    }
+    for framing in
+        ["content-length: 4\r\ntransfer-encoding: chunked", "transfer-encoding: chunked\r\ncontent-length: 4"]
+    {
+        let smuggled = raw(&rig, &format!("{}{next}", post(framing, &chunked))).await;
+        assert_eq!(answers(&smuggled), 1, "{framing}: {smuggled}");
+    }
+    for framing in [
+        "transfer-encoding: gzip, chunked",
+        "transfer-encoding: identity, chunked",
+        "transfer-encoding: chunked, chunked",
+        "transfer-encoding: chunked\r\ntransfer-encoding: chunked",
+        "transfer-encoding: xchunked",
+        "transfer-encoding: chunked, identity",
+        "transfer-encoding:",
+        "content-length: 5\r\ncontent-length: 6",
+        "content-length: +5",
+        "content-length: 5, 5",
+    ] {
+        let refused = raw(&rig, &format!("{}{next}", post(framing, &chunked))).await;
+        assert_eq!((status(&refused), answers(&refused)), (400, 1), "{framing}: {refused}");
+    }
 }
 
 #[tokio::test]

@@ -5,7 +5,7 @@ use http::Method;
 use serde_json::json;
 
 use crate::{
-    issuer::claims,
+    issuer::{ISSUER, claims},
     rig::{LEGACY, Rig, initialize, request},
 };
 
@@ -106,6 +106,50 @@ async fn a_foreign_session_is_an_unknown_one() {
     };
     let list = rig.legacy(&refreshed, &session, "tools/list", json!({})).await;
     assert_eq!(list.json()["result"]["tools"][0]["name"], "case_tag", "{list:?}");
+}
+
+/// RFC 8693: two actors for one subject are two principals, and one is the same with every token that it brings.
+#[tokio::test]
+async fn who_acts_for_somebody_has_sessions_of_its_own() {
+    let acting = |names: &[(&str, &str)]| {
+        let grants = names.iter().map(|(name, delegate)| {
+            json!({
+                "name": name, "delegator": {"subject": {"issuer": ISSUER, "subject": "alice"}},
+                "delegate": {"subject": {"issuer": ISSUER, "subject": delegate}},
+                "scopes": ["policy:read"], "effects": ["Read"], "tools": [["*"]], "tenants": ["tenant-7"],
+                "expiresAt": "2099-01-01T00:00:00Z",
+            })
+        });
+        json!(grants.collect::<Vec<_>>())
+    };
+    let slow = json!({"tokens": 1, "perMs": 60000, "burst": 6});
+    let rig = Rig::with(|snapshot| {
+        snapshot["grants"] = acting(&[("one", "bot-1"), ("two", "bot-2")]);
+        snapshot["limits"]["ratePerPrincipal"] = slow;
+    })
+    .await;
+    let token = |actor: &serde_json::Value, id: &str| {
+        let mut claims = claims("policy:read");
+        (claims["act"], claims["jti"]) = (actor.clone(), json!(id));
+        rig.issuer.sign(&claims)
+    };
+    let (one, two) = (json!({"sub": "bot-1"}), json!({"sub": "bot-2", "act": {"sub": "bot-1"}}));
+    let session = rig.session(&token(&one, "a")).await;
+    let list = rig.legacy(&token(&one, "b"), &session, "tools/list", json!({})).await;
+    assert_eq!(list.json()["result"]["tools"][0]["name"], "policy_lookup", "{list:?}");
+    let foreign = rig.legacy(&token(&two, "c"), &session, "tools/list", json!({})).await;
+    let unknown = rig.legacy(&token(&two, "d"), "00000000000000000000000000000000", "tools/list", json!({})).await;
+    assert_eq!((foreign.status, foreign.face()), (404, unknown.face()));
+    // In the modern era each has a conversation of its own.
+    let before = rig.desk.state.lock().unwrap().sessions;
+    for (actor, id) in [(&one, "a"), (&one, "b"), (&two, "c"), (&two, "d")] {
+        assert_eq!(rig.call(&token(actor, id), "policy_lookup").await.status, 200, "{actor}");
+    }
+    assert_eq!(rig.desk.state.lock().unwrap().sessions - before, 2);
+    // And a rate: four of six are used, and the one's are not the other's.
+    for (status, actor) in [(200, &one), (200, &one), (429, &one), (200, &two)] {
+        assert_eq!(rig.modern(&token(actor, "e"), "tools/list", json!({})).await.status, status, "{actor}");
+    }
 }
 
 #[tokio::test]

@@ -9,7 +9,11 @@ use tokio::{
     net::TcpStream,
 };
 
-use crate::{issuer::claims, rig::Rig};
+use crate::{
+    hygiene::{raw, status},
+    issuer::claims,
+    rig::Rig,
+};
 
 const BOTH: &str = "policy:read case:write";
 
@@ -47,6 +51,60 @@ async fn a_principal_has_a_rate_of_its_own() {
     assert_eq!(rig.modern(&other, "tools/list", json!({})).await.status, 200);
 }
 
+/// Whatever a message asks for, and also where it cannot be read.
+#[tokio::test]
+async fn every_request_of_a_principal_is_counted_once() {
+    let rig = Rig::with(|snapshot| {
+        snapshot["limits"]["ratePerPrincipal"] = json!({"tokens": 1, "perMs": 3_600_000, "burst": 10});
+    })
+    .await;
+    let person = |name: &str| {
+        let mut claims = claims(BOTH);
+        claims["sub"] = json!(name);
+        rig.issuer.sign(&claims)
+    };
+    let kinds = ["initialize", "ping", "note", "unknown", "discover", "list", "call", "broken", "end"];
+    for kind in kinds {
+        let token = person(kind);
+        let session = rig.session(&token).await;
+        let ask = async || {
+            let (bearer, tags) = (format!("Bearer {token}"), [("mcp-session-id", session.as_str())]);
+            let note = json!({"jsonrpc": "2.0", "method": "notifications/initialized"});
+            match kind {
+                "initialize" => rig.post(&token, &[], &crate::rig::initialize("2025-11-25")).await,
+                "ping" => rig.legacy(&token, &session, "ping", json!({})).await,
+                "note" => rig.post(&token, &tags, &note).await,
+                "unknown" => rig.modern(&token, "nothing/here", json!({})).await,
+                "discover" => rig.modern(&token, "server/discover", json!({})).await,
+                "list" => rig.legacy(&token, &session, "tools/list", json!({})).await,
+                "call" => rig.call(&token, "policy_lookup").await,
+                "broken" => rig.post_text(Some(&token), &[], "not json").await,
+                _ => {
+                    let head = [("authorization", bearer.as_str()), ("mcp-session-id", "unknown")];
+                    rig.send(http::Method::DELETE, "/mcp", &head, "").await
+                }
+            }
+        };
+        // One of ten opened the session.
+        for count in 1..10 {
+            assert_ne!(ask().await.status, 429, "{kind} {count}");
+        }
+        let told = ask().await;
+        assert_eq!((told.status, &told.json()["error"]["code"]), (429, &json!(42901)), "{kind}: {told:?}");
+        assert!(told.header("retry-after").unwrap().parse::<u64>().unwrap() > 60, "{kind}: {told:?}");
+    }
+    let chunk = format!("{:x}\r\n{}\r\n", 40_000, " ".repeat(40_000));
+    let large = format!(
+        "POST /mcp HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer {}\r\naccept: */*\r\n\
+         content-type: application/json\r\ntransfer-encoding: chunked\r\nconnection: close\r\n\r\n{chunk}{chunk}0\r\n\r\n",
+        person("large")
+    );
+    for _ in 0..10 {
+        assert_eq!(status(&raw(&rig, &large).await), 413, "what is too large costs as much");
+    }
+    assert_eq!(status(&raw(&rig, &large).await), 429);
+}
+
 #[tokio::test]
 async fn a_tool_has_a_rate_for_all() {
     let rig = Rig::with(|snapshot| {
@@ -77,6 +135,76 @@ async fn requests_in_flight_are_bounded() {
     assert_eq!(two.json()["error"]["data"]["reason"], "TooManyRequests");
     rig.desk.state.lock().unwrap().delay = Duration::ZERO;
     assert_eq!(rig.call(&token, "policy_lookup").await.status, 200);
+}
+
+/// 16 MiB of bodies that are announced and never sent: they keep out who sends them, and nobody else.
+#[tokio::test]
+async fn bodies_that_are_announced_and_not_sent_keep_nobody_else_out() {
+    let mut rig = Rig::start().await;
+    let (alice, mut bob) = (rig.issuer.token(BOTH), claims(BOTH));
+    bob["sub"] = json!("bob");
+    let bob = rig.issuer.sign(&bob);
+    let announced = format!(
+        "POST /mcp HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer {alice}\r\naccept: */*\r\n\
+         content-type: application/json\r\ncontent-length: 65536\r\n\r\n"
+    );
+    let mut waiting = Vec::new();
+    for _ in 0..255 {
+        let mut stream = TcpStream::connect(rig.sidecar.local_addr()).await.unwrap();
+        stream.write_all(announced.as_bytes()).await.unwrap();
+        waiting.push(stream);
+    }
+    assert_eq!(rig.listed(&alice).await.len(), 2, "there is room for one more");
+    let mut stream = TcpStream::connect(rig.sidecar.local_addr()).await.unwrap();
+    stream.write_all(announced.as_bytes()).await.unwrap();
+    waiting.push(stream);
+    let refused = loop {
+        let told = rig.modern(&alice, "tools/list", json!({})).await;
+        if told.status != 200 {
+            break told;
+        }
+    };
+    assert_eq!((refused.status, &refused.json()["error"]["code"]), (503, &json!(50304)));
+    assert_eq!(rig.record(&refused).await.reasons[0].code, DenyReason::TooManyRequests);
+    assert_eq!(rig.listed(&bob).await.len(), 2);
+    drop(waiting);
+    while rig.modern(&alice, "tools/list", json!({})).await.status != 200 {
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+}
+
+/// A peer that opens connections and says nothing: what is beyond its places is closed, and another address is served.
+#[tokio::test]
+async fn connections_of_one_address_are_bounded() {
+    let rig = Rig::start().await;
+    let from = |address: &'static str| {
+        let to = rig.sidecar.local_addr();
+        async move {
+            let socket = tokio::net::TcpSocket::new_v4().unwrap();
+            socket.bind(format!("{address}:0").parse().unwrap()).unwrap();
+            socket.connect(to).await.unwrap()
+        }
+    };
+    let mut open = Vec::new();
+    for _ in 0..1024 {
+        open.push(from("127.0.0.2").await);
+    }
+    let ask = "GET /mcp HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n";
+    let answer = |mut stream: TcpStream| async move {
+        let mut answer = String::new();
+        let _reset = stream.write_all(ask.as_bytes()).await;
+        let _reset = stream.read_to_string(&mut answer).await;
+        answer
+    };
+    assert_eq!(answer(from("127.0.0.2").await).await, "", "one too many");
+    assert_eq!(status(&answer(from("127.0.0.3").await).await), 405);
+    drop(open);
+    let mut told = answer(from("127.0.0.2").await).await;
+    while told.is_empty() {
+        tokio::time::sleep(Duration::from_millis(10)).await;
+        told = answer(from("127.0.0.2").await).await;
+    }
+    assert_eq!(status(&told), 405);
 }
 
 #[tokio::test]
