@@ -85,7 +85,7 @@ pub struct McpServerSpec {
     #[serde(default)]
     pub pinning: Pinning,
 
-    /// Rego modules of your own, in packages below `cotter.user`. They can refuse and demand approval; they cannot allow what would be refused without them. Modules in ConfigMaps of the operator's namespace with the label `cotter.dev/policy: cluster` hold as well, without being named here.
+    /// Rego modules of your own, in packages below `cotter.user`. They can refuse and demand approval; they cannot allow what would be refused without them. Modules in ConfigMaps of the operator's namespace labelled `cotter.dev/policy=cluster` hold as well, without being named here.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 32), extend("x-kubernetes-list-type" = "atomic", "x-kubernetes-validations" = rules(&[rule::POLICIES_DIFFER])))]
     pub policies: Vec<PolicySource>,

@@ -8,7 +8,7 @@ use kube::{Api, api::DeleteParams};
 use serde_json::{Value, json};
 
 use super::{
-    cluster::{Place, apply, client, exclusive, from},
+    cluster::{Place, apply, chart, client, exclusive, from},
     sidecar::{Sidecar, Stream},
 };
 
@@ -105,6 +105,22 @@ async fn a_labelled_module_of_the_operators_namespace_holds_for_every_server_whi
     assert_eq!(last.digest(), first.digest());
     drop(home);
     drop(operator);
+}
+
+/// What the watch needs, as the chart renders it: the right, and the operator's own namespace.
+#[test]
+#[ignore = "needs helm: HELM"]
+fn the_chart_gives_the_right_and_the_namespace_that_the_watch_needs() {
+    let rights = chart(&["--show-only", "templates/rbac.yaml"]);
+    let role = rights.iter().find(|object| object.types.as_ref().unwrap().kind == "ClusterRole").unwrap();
+    let has = |rule: &Value, member: &str, wanted: &str| rule[member].as_array().unwrap().iter().any(|v| v == wanted);
+    let rules = role.data["rules"].as_array().unwrap().iter().filter(|rule| rule.get("resources").is_some());
+    let rule = rules.clone().find(|rule| has(rule, "resources", "configmaps")).expect("a rule for ConfigMaps");
+    assert!(["get", "list", "watch"].iter().all(|verb| has(rule, "verbs", verb)), "{rule}");
+    let deployment = chart(&["--show-only", "templates/deployment.yaml"]).remove(0);
+    let variables = deployment.data.pointer("/spec/template/spec/containers/0/env").unwrap().as_array().unwrap();
+    let own = variables.iter().find(|variable| variable["name"] == "POD_NAMESPACE").expect("its own namespace");
+    assert_eq!(own["valueFrom"]["fieldRef"]["fieldPath"], "metadata.namespace");
 }
 
 /// A server's own module and the cluster's stand and fall together, as one revision.
