@@ -8,7 +8,7 @@ use kube::{Api, api::DeleteParams};
 use serde_json::{Value, json};
 
 use super::{
-    cluster::{Place, apply, chart, client, exclusive, from},
+    cluster::{Place, apply, chart, client, exclusive, from, until},
     sidecar::{Sidecar, Stream},
 };
 
@@ -62,6 +62,15 @@ async fn until_module(stream: &mut Stream, there: bool) -> cotter_core::snapshot
     }
 }
 
+/// The status comes a moment after the snapshot.
+async fn until_told(place: &Place, message: &str) {
+    until(message, || async {
+        let condition = place.condition::<McpServer>("support", "PoliciesReady").await?;
+        (condition.status == "True" && condition.message == message).then_some(())
+    })
+    .await;
+}
+
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "needs a kube-apiserver: KUBECONFIG"]
 async fn a_labelled_module_of_the_operators_namespace_holds_for_every_server_while_it_is_there() {
@@ -83,12 +92,11 @@ async fn a_labelled_module_of_the_operators_namespace_holds_for_every_server_whi
     home.apply(module(CLOSED, Some("cluster"))).await;
     until_module(&mut support, true).await;
     until_module(&mut billing, true).await;
-    let ready = place.wait::<McpServer>("support", "PoliciesReady", "True", "PoliciesReady").await;
-    assert_eq!(ready.message, "1 module, cluster-wide");
+    until_told(&place, "1 module, cluster-wide").await;
 
     home.apply(module(BROKEN, Some("cluster"))).await;
     let refused = place.wait::<McpServer>("support", "PoliciesReady", "False", "PolicyInvalid").await;
-    assert!(refused.message.contains(&format!("{NAME}:3:29")), "{}", refused.message);
+    assert!(refused.message.contains(&format!("{NAME}:3:27")), "{}", refused.message);
     other.wait::<McpServer>("billing", "PoliciesReady", "False", "PolicyInvalid").await;
     assert!(support.next_within(Duration::from_secs(1)).await.is_none(), "what was in force stays");
     let mut again = open(&place, "support").await;
@@ -137,8 +145,7 @@ async fn a_bad_module_of_a_server_does_not_take_the_clusters_out_of_force() {
     let mut stream = open(&place, "support").await;
     let both = until_module(&mut stream, true).await;
     assert_eq!(both.snapshot().policies.len(), 2);
-    let ready = place.wait::<McpServer>("support", "PoliciesReady", "True", "PoliciesReady").await;
-    assert_eq!(ready.message, "2 modules, 1 of them cluster-wide");
+    until_told(&place, "2 modules, 1 of them cluster-wide").await;
 
     place.apply::<ConfigMap>(own("package cotter.user.everybody\n")).await;
     let refused = place.wait::<McpServer>("support", "PoliciesReady", "False", "PolicyInvalid").await;

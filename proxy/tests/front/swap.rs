@@ -101,7 +101,8 @@ async fn a_swap_under_load_leaves_no_request_decided_by_half_of_each() {
         caller.await.unwrap();
     }
     let mut seen: HashMap<(Ask, bool), u64> = HashMap::new();
-    for heard in desk.heard.lock().unwrap().drain(..) {
+    let heard = std::mem::take(&mut *desk.heard.lock().unwrap());
+    for heard in heard {
         let record = record(&records, &heard.told).await;
         let number = numbers[&record.snapshot.expect("a snapshot decided")];
         let (from, until) = (heard.from, heard.until);
