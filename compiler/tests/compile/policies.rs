@@ -36,6 +36,7 @@ fn may_call(snapshot: &Snapshot, tool: &str) -> bool {
         kind: Kind::Call,
         tool: &tool,
         pin: PinFacts::MATCHED,
+        annotations: None,
         arguments: None,
         now: now(),
     });
