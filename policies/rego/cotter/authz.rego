@@ -27,13 +27,13 @@ verdict(tool) := {
 	"reasons": [],
 	"challengeScopes": [],
 	"delegations": permitting,
-	"obligations": obligations.due(tool),
+	"obligations": due,
 } if {
 	tenants.admitted
 	effects.known(tool)
-	obligations.sound(tool)
 	permitting := proof(tool)
 	count(modules.denied(tool)) == 0
+	due := obligations.due(tool)
 } else := {
 	"version": "cotter.decision/v1",
 	"allow": false,

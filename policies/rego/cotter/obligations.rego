@@ -11,10 +11,11 @@ import data.cotter.modules
 # Of what is refused nothing is asked.
 none := {"approval": "Never"}
 
-due(tool) := object.union_n([{"approval": approval(tool)}, idempotency(tool), bounds(tool)])
-
-# What is declared has its form; nothing is permitted where an obligation could not be understood.
-sound(tool) if {
+# Most tools declare neither. Undefined where what is declared has another form: then nothing is permitted.
+due(tool) := {"approval": approval(tool)} if {
+	not tool.idempotencyKey
+	not tool.limits
+} else := object.union_n([{"approval": approval(tool)}, idempotency(tool), bounds(tool)]) if {
 	is_string(object.get(tool, "idempotencyKey", ""))
 	every bound in object.get(tool, "limits", {}) {
 		is_number(bound)

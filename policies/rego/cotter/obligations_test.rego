@@ -19,10 +19,9 @@ test_a_tool_that_reads_needs_no_key if {
 }
 
 test_what_is_declared_has_its_form if {
-	obligations.sound(tool)
-	obligations.sound(bounded)
-	not obligations.sound(object.union(tool, {"limits": {"timeoutMs": "soon"}}))
-	not obligations.sound(object.union(tool, {"idempotencyKey": 7}))
+	obligations.due(bounded)
+	not obligations.due(object.union(bounded, {"limits": {"timeoutMs": "soon"}}))
+	not obligations.due(object.union(bounded, {"idempotencyKey": 7}))
 }
 
 test_its_owner_wants_a_person if obligations.due(object.union(tool, {"approval": "Always"})) == {"approval": "Always"}
