@@ -2,6 +2,7 @@
 
 use std::{collections::BTreeMap, fmt};
 
+use cotter_core::pointer::join;
 use serde::{
     Deserialize, Deserializer,
     de::{MapAccess, SeqAccess, Visitor},
@@ -97,7 +98,7 @@ fn place(node: Spanned<Node>, pointer: String, places: &mut BTreeMap<String, Pla
         Node::Object(members) => {
             let mut object = Map::new();
             for (key, member) in members {
-                let below = format!("{pointer}/{}", escape(&key.value));
+                let below = join(&pointer, &key.value);
                 let value = place(member, below.clone(), places);
                 places.insert(below, key.referenced.into());
                 object.insert(key.value, value);
@@ -107,11 +108,6 @@ fn place(node: Spanned<Node>, pointer: String, places: &mut BTreeMap<String, Pla
     };
     places.entry(pointer).or_insert_with(|| node.referenced.into());
     value
-}
-
-/// A member's name as RFC 6901 writes it in a pointer.
-pub(crate) fn escape(name: &str) -> String {
-    name.replace('~', "~0").replace('/', "~1")
 }
 
 #[derive(Debug)]

@@ -5,6 +5,8 @@ use std::{borrow::Borrow, fmt, str::FromStr};
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
 
+use crate::scan::is_hidden;
+
 /// Why a text is not a name of the wanted kind. Says what is wrong and what to write instead.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{kind} {text:?} {problem}")]
@@ -143,18 +145,10 @@ fn scope_token(text: &str) -> Result<(), String> {
 }
 
 fn visible_text(text: &str) -> Result<(), String> {
-    match text.chars().find(|c| c.is_control() || is_invisible(*c)) {
+    match text.chars().find(|c| c.is_control() || is_hidden(*c)) {
         None => Ok(()),
         Some(c) => Err(format!("has the invisible character U+{:04X}", c as u32)),
     }
-}
-
-/// Code points that a reader does not see: tags, zero-width, bidirectional controls, the byte-order mark.
-#[must_use]
-pub fn is_invisible(c: char) -> bool {
-    matches!(c,
-        '\u{00ad}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{2069}'
-        | '\u{feff}' | '\u{e0000}'..='\u{e007f}')
 }
 
 /// A namespaced object of this cluster, or of a folder.

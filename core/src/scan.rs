@@ -127,10 +127,17 @@ pub fn visible(text: &str) -> String {
     out
 }
 
+/// Whether a code point has no place in a text that a person reads: it is not seen, or it moves what is. A variation selector has one:
+/// emoji are written with it.
+#[must_use]
+pub fn is_hidden(char: char) -> bool {
+    kind(char).is_some()
+}
+
 /// Whether a code point leaves nothing to see, wherever it stands.
 #[must_use]
 pub fn is_invisible(char: char) -> bool {
-    kind(char).is_some() || is_variation_selector(char)
+    is_hidden(char) || is_variation_selector(char)
 }
 
 /// Each code point with its kind. One variation selector is how an emoji is written, two in a row carry something.
@@ -156,7 +163,7 @@ fn kind(char: char) -> Option<Finding> {
         '\u{ad}' | '\u{34f}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}' | '\u{180b}'..='\u{180f}' => {
             Some(Finding::InvisibleCodePoints)
         }
-        '\u{2061}'..='\u{2064}' | '\u{206a}'..='\u{206f}' | '\u{3164}' | '\u{ffa0}' | '\u{fff0}'..='\u{fffb}' => {
+        '\u{2061}'..='\u{2065}' | '\u{206a}'..='\u{206f}' | '\u{3164}' | '\u{ffa0}' | '\u{fff0}'..='\u{fffb}' => {
             Some(Finding::InvisibleCodePoints)
         }
         '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => {

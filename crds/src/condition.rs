@@ -4,7 +4,7 @@
 //! moves only when its status does, and conditions that are unchanged compare equal, so that an unchanged status is not
 //! written again.
 
-use cotter_core::name::is_invisible;
+use cotter_core::scan::is_hidden;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 
 mod outcomes;
@@ -98,7 +98,7 @@ fn printable(message: &str) -> String {
         }
         match c {
             '\n' | '\r' | '\t' => text.push(' '),
-            c if c.is_control() || is_invisible(c) => text.extend(c.escape_unicode()),
+            c if c.is_control() || is_hidden(c) => text.extend(c.escape_unicode()),
             c => text.push(c),
         }
     }

@@ -94,7 +94,7 @@ const SHOWN: usize = 160;
 fn visible(c: char) -> char {
     if c == '\t' {
         ' '
-    } else if c.is_control() || cotter_core::name::is_invisible(c) {
+    } else if c.is_control() || cotter_core::scan::is_hidden(c) {
         '\u{fffd}'
     } else {
         c

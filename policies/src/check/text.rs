@@ -219,7 +219,7 @@ impl Scan {
 
 /// Characters that a reader does not see have no place in a policy, in comments either: they make it read as what it is not.
 fn character(c: char) -> Option<Problem> {
-    let hidden = cotter_core::name::is_invisible(c) || (c.is_control() && !matches!(c, '\n' | '\r' | '\t'));
+    let hidden = cotter_core::scan::is_hidden(c) || (c.is_control() && !matches!(c, '\n' | '\r' | '\t'));
     hidden.then(|| {
         let message = format!("the invisible character U+{:04X}", c as u32);
         (message, format!("remove it; in a string write \\u{:04x}", c as u32))
