@@ -1,5 +1,5 @@
 //! One record for each decision. Writing never holds up a request for long: a sink that does not keep up loses records, and the
-//! loss is counted.
+//! loss is counted, in `cotter_audit_records_lost` and in the log.
 
 use std::{
     io::{self, Write as _},
@@ -29,6 +29,9 @@ const PATIENCE: Duration = Duration::from_millis(50);
 /// more than deciding: a third of all CPU under load. The first record after a pause is written at once.
 const GATHER: Duration = Duration::from_millis(5);
 
+/// Seconds between two log lines on lost records.
+const TELL: u64 = 10;
+
 /// How long the end waits for the last records.
 const LAST: Duration = Duration::from_secs(1);
 
@@ -46,9 +49,38 @@ pub enum Sink {
 pub struct Audit {
     to: mpsc::Sender<Arc<Record>>,
     taken: AtomicU64,
-    lost: AtomicU64,
+    lost: Losses,
     /// How many the writer has written; absent where somebody else does.
     written: Option<watch::Receiver<u64>>,
+}
+
+/// Records that nobody took.
+#[derive(Debug)]
+struct Losses {
+    began: Instant,
+    count: AtomicU64,
+    /// When it was last said, in seconds since the beginning, from 1; 0 for never.
+    told: AtomicU64,
+}
+
+impl Losses {
+    fn new() -> Self {
+        Self { began: Instant::now(), count: AtomicU64::new(0), told: AtomicU64::new(0) }
+    }
+
+    fn add(&self) {
+        let lost = self.count.fetch_add(1, Ordering::Relaxed) + 1;
+        if self.is_due(1 + self.began.elapsed().as_secs()) {
+            tracing::warn!(lost, "audit records were lost: whoever reads them does not keep up");
+        }
+    }
+
+    /// Whether it is time to say so again; true for one caller.
+    fn is_due(&self, now: u64) -> bool {
+        let told = self.told.load(Ordering::Relaxed);
+        let is_due = told == 0 || now >= told + TELL;
+        is_due && self.told.compare_exchange(told, now, Ordering::Relaxed, Ordering::Relaxed).is_ok()
+    }
 }
 
 impl Audit {
@@ -69,7 +101,7 @@ impl Audit {
                 (to, Some(written))
             }
         };
-        Self { to, taken: AtomicU64::new(0), lost: AtomicU64::new(0), written }
+        Self { to, taken: AtomicU64::new(0), lost: Losses::new(), written }
     }
 
     /// Waits until every record so far is written, or a second is over, or there is nobody who writes.
@@ -82,7 +114,7 @@ impl Audit {
     /// Records that were lost.
     #[must_use]
     pub fn lost(&self) -> u64 {
-        self.lost.load(Ordering::Relaxed)
+        self.lost.count.load(Ordering::Relaxed)
     }
 
     async fn record(&self, record: Record) {
@@ -100,8 +132,11 @@ impl Audit {
     }
 
     fn take(&self, taken: bool) {
-        let count = if taken { &self.taken } else { &self.lost };
-        count.fetch_add(1, Ordering::Relaxed);
+        if taken {
+            self.taken.fetch_add(1, Ordering::Relaxed);
+        } else {
+            self.lost.add();
+        }
     }
 }
 
@@ -283,7 +318,7 @@ mod tests {
         let page = Page::default();
         let out = page.clone();
         let writer = std::thread::spawn(move || write_lines(from, &count, out));
-        let audit = Audit { to, taken: AtomicU64::new(0), lost: AtomicU64::new(0), written: Some(written) };
+        let audit = Audit { to, taken: AtomicU64::new(0), lost: Losses::new(), written: Some(written) };
         for id in 0..1000 {
             audit.record(record(id)).await;
             if id % 100 == 0 {
@@ -299,13 +334,20 @@ mod tests {
         writer.join().unwrap();
     }
 
+    #[test]
+    fn a_loss_is_told_at_once_and_then_not_more_than_every_ten_seconds() {
+        let losses = Losses::new();
+        let told: Vec<u64> = (1..=35).flat_map(|second| [second; 3]).filter(|second| losses.is_due(*second)).collect();
+        assert_eq!(told, [1, 11, 21, 31]);
+    }
+
     #[tokio::test]
     async fn a_record_that_nobody_writes_is_lost_and_the_end_does_not_wait_for_it() {
         let (to, from) = mpsc::channel(1);
         drop(from);
         let (count, written) = watch::channel(0);
         drop(count);
-        let audit = Audit { to, taken: AtomicU64::new(0), lost: AtomicU64::new(0), written: Some(written) };
+        let audit = Audit { to, taken: AtomicU64::new(0), lost: Losses::new(), written: Some(written) };
         audit.record(record(1)).await;
         let began = Instant::now();
         audit.settle().await;
