@@ -97,8 +97,8 @@ pub(crate) async fn call(options: &CallOptions) -> Outcome {
     let reply = session.ask("tools/call", json!({"name": options.tool, "arguments": arguments})).await?;
     session.close().await;
     match reply.result() {
-        Some(result) => answered(result),
-        None => refused(&running, &reply, Some(options)).await,
+        Some(result) if reply.refusal().is_none() => answered(result),
+        _ => refused(&running, &reply, Some(options)).await,
     }
 }
 

@@ -115,15 +115,25 @@ impl Reply {
         self.decision.as_deref()
     }
 
+    /// A refusal of Cotter's that the revision wants as the tool's result.
+    pub(crate) fn refusal(&self) -> Option<&Value> {
+        self.message.pointer("/result/_meta/cotter.dev~1refusal")
+    }
+
     /// The words of the error.
     pub(crate) fn message(&self) -> &str {
-        self.error().and_then(|error| error.get("message")).and_then(Value::as_str).unwrap_or("no reason given")
+        let words = match self.refusal() {
+            Some(_) => self.message.pointer("/result/content/0/text"),
+            None => self.error().and_then(|error| error.get("message")),
+        };
+        words.and_then(Value::as_str).unwrap_or("no reason given")
     }
 
     /// The name of the refusal that the caller is given: Cotter's reason, else the code.
     pub(crate) fn told(&self) -> String {
         let error = self.error();
-        let reason = error.and_then(|error| error.pointer("/data/reason")).and_then(Value::as_str);
+        let data = self.refusal().or_else(|| error.and_then(|error| error.get("data")));
+        let reason = data.and_then(|data| data.get("reason")).and_then(Value::as_str);
         match (reason, error.and_then(|error| error.get("code"))) {
             (Some(reason), _) => reason.to_owned(),
             _ if self.message() == DenyReason::NotOffered.message() => "UnknownTool".to_owned(),

@@ -157,9 +157,9 @@ reasons! {
     /// The session is unknown, expired, or somebody else's.
     SessionUnknown => 404, -32600, Protocol, "session not found",
         "Begin again with `initialize`.";
-    /// More than `limits.sessions` sessions are open.
+    /// More than `limits.sessions` sessions are open, or as many processes as a server with a process for each session may have.
     TooManySessions => 503, 50303, Named, "too many sessions",
-        "End sessions with DELETE, or raise `limits.sessions`.";
+        "End sessions with DELETE, raise `limits.sessions`, or set `sessions: Shared` where the server can serve all in one process.";
     /// The method is unknown, or a declared policy does not let it pass.
     MethodNotFound => 404, -32601, Protocol, "method not found",
         "Use a method that the server has and `protocol.allow` lets pass.";
@@ -219,6 +219,9 @@ reasons! {
     /// The call waits for a person.
     ApprovalRequired => 428, 42801, Named, "approval required",
         "The call waits for a person; approvals come with a later release.";
+    /// The arguments are not what the tool's schema takes, or checking them takes too much.
+    InvalidArguments => 400, -32602, Protocol, "invalid arguments",
+        "Send what the tool's `inputSchema` takes; the answer names the first arguments that break it.";
     /// The caller, or the tool, is called too often.
     RateLimited => 429, 42901, Named, "rate limited",
         "Wait as `Retry-After` says, or raise `limits.rate` or the tool's `limits.rate`.";

@@ -38,8 +38,8 @@ impl Slot {
     /// The conversation, opened if there is none, if it ended, or if the server is reached another way now.
     ///
     /// # Errors
-    /// The server cannot be reached or does not finish the handshake.
-    pub async fn converse(&self, server: &Server) -> Result<Conversation, Refusal> {
+    /// The server cannot be reached, has no process to spare for this principal, or does not finish the handshake.
+    pub async fn converse(&self, server: &Server, owner: &Arc<Owner>) -> Result<Conversation, Refusal> {
         let mut held = self.0.lock().await;
         if let Some((generation, conversation)) = held.as_ref()
             && *generation == server.generation
@@ -48,7 +48,7 @@ impl Slot {
             return Ok(conversation.clone());
         }
         *held = None;
-        let opened = server.upstream.open().await;
+        let opened = server.upstream.open_for(Some(owner)).await;
         let conversation = opened.map_err(|error| Refusal::because(DenyReason::from(&error), error.to_string()))?;
         *held = Some((server.generation, conversation.clone()));
         Ok(conversation)

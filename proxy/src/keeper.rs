@@ -64,7 +64,7 @@ impl Keeper {
                 }
                 Some(_) = retired.join_next() => continue,
             }
-            self.publish(current.as_mut(), rejected.as_ref());
+            self.publish(current.as_mut(), rejected.as_ref()).await;
             self.save().await;
         }
         self.shared.sessions.clear();
@@ -109,8 +109,11 @@ impl Keeper {
         }
     }
 
-    fn publish(&self, current: Option<&mut Current>, rejected: Option<&Rejected>) {
-        let enforced = current.map(Current::enforced);
+    async fn publish(&self, current: Option<&mut Current>, rejected: Option<&Rejected>) {
+        let enforced = match current {
+            Some(current) => Some(current.enforced().await),
+            None => None,
+        };
         if let Some(enforced) = &enforced {
             self.shared.enforced.store(Some(Arc::clone(&enforced.0)));
         }

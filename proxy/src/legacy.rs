@@ -135,6 +135,6 @@ fn initialize(exchange: &Exchange, params: &Params<'_>) -> Result<Answer, Refusa
     };
     let result =
         serde_json::to_vec(&initialized).map_err(|error| Refusal::because(DenyReason::Internal, error.to_string()))?;
-    let session = exchange.shared.sessions.open(&exchange.caller.owner, agreed, snapshot.limits.sessions)?;
+    let session = exchange.shared.sessions.open(&exchange.caller.owner, agreed, exchange.enforced.most_sessions())?;
     Ok(Answer::Opened { result, session })
 }

@@ -25,6 +25,7 @@ pub mod random;
 pub mod reader;
 pub mod respond;
 pub mod revision;
+pub mod schemas;
 pub mod server_info;
 pub mod session;
 pub mod sidecar;

@@ -97,6 +97,13 @@ impl Metrics {
                 "Declared tools that are offered and cannot be called.",
                 (entries - callable.min(entries)).to_string(),
             );
+            let (partly, not) = enforced.schemas.gaps();
+            gauge(
+                "tools_partly_checked",
+                "Callable tools of whose schema a part cannot be enforced.",
+                partly.to_string(),
+            );
+            gauge("tools_unchecked", "Callable tools whose schema cannot be enforced at all.", not.to_string());
             gauge("tools_unlisted", "Offered tools that nobody declared.", enforced.catalogue.unlisted().to_string());
             gauge(
                 "snapshot_generation",

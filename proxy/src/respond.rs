@@ -47,6 +47,13 @@ pub enum With {
     RetryAfter(u64),
     /// Methods that the path has.
     Allow(&'static str),
+    /// What is wrong with the arguments.
+    Problems {
+        /// The first problems, in words that repeat no value.
+        told: Vec<String>,
+        /// Whether the revision wants them told as the tool's result, for a model to read, and not as an error.
+        as_result: bool,
+    },
 }
 
 impl Refusal {
@@ -112,20 +119,57 @@ enum Data<'a> {
         supported: &'a [String],
         requested: &'a str,
     },
+    Problems {
+        source: &'static str,
+        reason: &'a str,
+        problems: &'a [String],
+    },
+}
+
+/// A refusal as a tool's result (2025-11-25, tools, error handling).
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct ToolError<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    result_type: Option<&'static str>,
+    content: [Text; 1],
+    is_error: bool,
+    #[serde(rename = "_meta")]
+    meta: ToolErrorMeta<'a>,
+}
+
+#[derive(Serialize)]
+struct Text {
+    r#type: &'static str,
+    text: String,
+}
+
+#[derive(Serialize)]
+struct ToolErrorMeta<'a> {
+    #[serde(rename = "cotter.dev/refusal")]
+    refusal: Data<'a>,
 }
 
 /// The answer to a refused request.
 #[must_use]
 pub fn refuse(refusal: &Refusal, asked: &Asked<'_>) -> Reply {
     let reason = refusal.reason;
+    if let With::Problems { told, as_result: true } = &refusal.with {
+        return json(StatusCode::OK, envelope(asked.id, "result", &tool_error(reason, told, asked.era)));
+    }
     let data = match (&refusal.with, reason.disclosure()) {
         (With::Revisions { supported, requested }, _) => Some(Data::Revisions { supported, requested }),
+        (With::Problems { told, .. }, _) => Some(problems(reason, told)),
         (_, Disclosure::Named) => {
             Some(Data::Own { source: "cotter", reason: reason.as_str(), snapshot: asked.snapshot })
         }
         _ => None,
     };
-    let error = ErrorBody { code: reason.code(), message: reason.message(), data };
+    let message = match &refusal.with {
+        With::Problems { told, .. } => words(reason, told),
+        _ => reason.message().to_owned(),
+    };
+    let error = ErrorBody { code: reason.code(), message: &message, data };
     // Serialising these types cannot fail: no map has keys other than strings.
     let error = serde_json::to_string(&error).unwrap_or_else(|_| "{\"code\":-32603,\"message\":\"\"}".to_owned());
     let mut reply = json(status(reason, asked.era), envelope(asked.id, "error", error.as_bytes()));
@@ -148,9 +192,28 @@ pub fn refuse(refusal: &Refusal, asked: &Asked<'_>) -> Reply {
     reply
 }
 
+fn problems(reason: DenyReason, told: &[String]) -> Data<'_> {
+    Data::Problems { source: "cotter", reason: reason.as_str(), problems: told }
+}
+
+fn words(reason: DenyReason, told: &[String]) -> String {
+    if told.is_empty() { reason.message().to_owned() } else { format!("{}: {}", reason.message(), told.join(", ")) }
+}
+
+fn tool_error(reason: DenyReason, told: &[String], era: Option<Era>) -> Vec<u8> {
+    let error = ToolError {
+        result_type: (era == Some(Era::Modern)).then_some("complete"),
+        content: [Text { r#type: "text", text: words(reason, told) }],
+        is_error: true,
+        meta: ToolErrorMeta { refusal: problems(reason, told) },
+    };
+    serde_json::to_vec(&error).unwrap_or_else(|_| b"{\"content\":[],\"isError\":true}".to_vec())
+}
+
 /// The legacy era answers a message that it could read with 200 and an error: there a 404 means that the session is gone.
 fn status(reason: DenyReason, era: Option<Era>) -> StatusCode {
-    let told_inside = matches!(reason, DenyReason::MethodNotFound | DenyReason::InvalidParams);
+    let told_inside =
+        matches!(reason, DenyReason::MethodNotFound | DenyReason::InvalidParams | DenyReason::InvalidArguments);
     if told_inside && era == Some(Era::Legacy) {
         return StatusCode::OK;
     }

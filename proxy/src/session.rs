@@ -157,14 +157,16 @@ fn share(limit: u32) -> usize {
     usize::try_from(share).unwrap_or(usize::MAX)
 }
 
+/// An owner for tests.
+#[cfg(test)]
+pub(crate) fn owner(subject: &str) -> Arc<Owner> {
+    let issuer = "https://login.example".parse().unwrap();
+    Arc::new(Owner { issuer, subject: subject.parse().unwrap(), tenant: None, actor: None })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn owner(subject: &str) -> Arc<Owner> {
-        let issuer = "https://login.example".parse().unwrap();
-        Arc::new(Owner { issuer, subject: subject.parse().unwrap(), tenant: None, actor: None })
-    }
 
     #[test]
     fn a_session_of_somebody_else_does_not_exist() {

@@ -22,6 +22,7 @@ use crate::{
     limit::{Bodies, Bucket, Buckets, InFlight},
     metrics::Metrics,
     respond::Refusal,
+    schemas::Schemas,
     session::{Owner, Sessions},
     token::{LEEWAY_SECONDS, Verifier},
     uses::UseCounts,
@@ -70,6 +71,8 @@ pub struct Enforced {
     pub server: Server,
     /// What may be listed and called.
     pub catalogue: Arc<Catalogue>,
+    /// The schemas of its tools.
+    pub schemas: Arc<Schemas>,
     /// How well the catalogue is known.
     pub knowledge: Knowledge,
     /// When the catalogue was last read whole.
@@ -91,6 +94,12 @@ impl Enforced {
     #[must_use]
     pub const fn digest(&self) -> Digest {
         self.sealed.digest()
+    }
+
+    /// How many sessions may be open: as many as the owner says, and no more than the server can have processes for.
+    #[must_use]
+    pub fn most_sessions(&self) -> u32 {
+        self.snapshot().limits.sessions.min(self.server.upstream.most_sessions())
     }
 
     /// The catalogue, if it may be served from.

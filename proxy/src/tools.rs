@@ -18,7 +18,7 @@ use crate::{
     authorize::{Permit, Question},
     conversation::Slot,
     envelope::{self, Params},
-    exchange::Exchange,
+    exchange::{Exchange, VERSION},
     limit,
     reader::ReadError,
     respond::Refusal,
@@ -89,6 +89,8 @@ pub async fn call(
     trail.fingerprint = permit.fingerprint().map(ToString::to_string);
     trail.delegation = permit.delegation().cloned();
     tool_rate(exchange, entry)?;
+    let stated = (era, exchange.header(&VERSION)?);
+    exchange.enforced.schemas.check(entry, arguments.map(RawValue::get), stated)?;
     if let Some(delegation) = permit.delegation() {
         exchange.shared.uses.allowed(delegation, trail.now);
     }
@@ -160,12 +162,12 @@ fn unread(error: &ReadError) -> Refusal {
 }
 
 async fn converse(exchange: &Exchange, session: Option<&Slot>) -> Result<Conversation, Refusal> {
-    let server = &exchange.enforced.server;
+    let (server, owner) = (&exchange.enforced.server, &exchange.caller.owner);
     match session {
-        Some(slot) => slot.converse(server).await,
+        Some(slot) => slot.converse(server, owner).await,
         None => {
-            let limit = exchange.enforced.snapshot().limits.sessions;
-            exchange.shared.conversations.of(&exchange.caller.owner, limit)?.slot.converse(server).await
+            let kept = exchange.shared.conversations.of(owner, exchange.enforced.most_sessions())?;
+            kept.slot.converse(server, owner).await
         }
     }
 }

@@ -4,6 +4,7 @@
 //! tool's arguments and what its front lets through of `_meta` ever reaches the server. What comes back is read strictly and
 //! bounded, and handed on as the exact bytes of the result.
 
+mod call;
 mod error;
 #[cfg(test)]
 pub(crate) mod fake;
@@ -12,6 +13,7 @@ mod handshake;
 mod http;
 mod message;
 mod pipe;
+mod places;
 mod socket;
 mod sse;
 mod stdio;
@@ -26,19 +28,21 @@ use bytes::Bytes;
 use cotter_core::catalogue::Observed;
 use cotter_core::report::Surface;
 use cotter_core::snapshot;
-use serde_json::value::RawValue;
 use tokio::sync::watch;
 use tokio::time::timeout;
 
+pub use self::call::{Answer, Call};
 pub use self::error::{CallError, Fault, UpstreamError};
 use self::freshness::Freshness;
 use self::handshake::Hello;
 use self::http::{Endpoint, HttpSession};
 use self::message::Era;
 use self::pipe::Pipe;
+use self::places::{Place, Places};
 use self::stdio::Processes;
 use crate::authorize::Permit;
 use crate::reader::{self, ReadError};
+use crate::session::Owner;
 
 /// Bytes of one tool list, all pages together.
 pub(crate) const MAX_LIST: usize = 16 * 1024 * 1024;
@@ -68,6 +72,8 @@ struct Inner {
     changes: watch::Sender<u64>,
     freshness: Arc<Freshness>,
     processes: Processes,
+    /// The bound on processes, where each session has its own.
+    places: Option<Arc<Places>>,
     /// The process or connection that all conversations share, where they do.
     shared: Option<tokio::sync::Mutex<Option<std::sync::Weak<Link>>>>,
 }
@@ -102,6 +108,8 @@ struct Link {
     /// Whether all conversations of the upstream run over it.
     shared: bool,
     freshness: Arc<Freshness>,
+    /// What a connection to the shim takes up; a child's place is with whoever waits for its end.
+    _place: Option<Place>,
     /// The session whose list is known to be the one that the reader saw, by its number from 1; 0 for none.
     as_read: AtomicU64,
 }
@@ -110,29 +118,6 @@ struct Link {
 enum Wire {
     Http(HttpSession),
     Pipe(Pipe, Arc<Hello>),
-}
-
-/// One tool call, beside the permit that names the tool.
-#[derive(Debug, Clone, Copy)]
-pub struct Call<'a> {
-    /// The arguments, which reach the server byte for byte.
-    pub arguments: Option<&'a RawValue>,
-    /// What of the caller's `_meta` is passed on, as a JSON object. Members of the protocol's own prefix are left out for a
-    /// modern server, where they are the sidecar's.
-    pub meta: Option<&'a RawValue>,
-    /// How long the answer may take.
-    pub deadline: Duration,
-    /// How large the result may be.
-    pub result_bytes: u64,
-}
-
-/// The server's answer: exact bytes, strictly checked, of exactly one of the two.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Answer {
-    /// The `result` object.
-    Result(Bytes),
-    /// The `error` object, with an integer code and a message.
-    Error(Bytes),
 }
 
 impl Upstream {
@@ -152,8 +137,12 @@ impl Upstream {
             snapshot::Upstream::Socket { path, sessions } => (Transport::Socket(path.into()), *sessions),
         };
         let shared = (sessions == snapshot::Sessions::Shared).then(tokio::sync::Mutex::default);
+        let has_processes = shared.is_none() && !matches!(transport, Transport::Http(_));
+        let places = has_processes.then(Arc::default);
         let (changes, processes) = (watch::Sender::new(0), Processes::default());
-        Ok(Self { inner: Arc::new(Inner { transport, bounds, changes, freshness: Arc::default(), processes, shared }) })
+        Ok(Self {
+            inner: Arc::new(Inner { transport, bounds, changes, freshness: Arc::default(), processes, places, shared }),
+        })
     }
 
     /// Opens a conversation: `initialize` with the newest legacy revision or, where the server knows no handshake,
@@ -162,19 +151,34 @@ impl Upstream {
     /// # Errors
     /// The server cannot be started or reached, or does not finish the handshake in time and in protocol.
     pub async fn open(&self) -> Result<Conversation, UpstreamError> {
+        self.open_for(None).await
+    }
+
+    /// The same for a principal, which has its share of the server's processes; without one, for the reader of the tool list.
+    ///
+    /// # Errors
+    /// As [`Upstream::open`], and `Busy` and `Share` where no process is left.
+    pub async fn open_for(&self, owner: Option<&Arc<Owner>>) -> Result<Conversation, UpstreamError> {
         let Some(shared) = &self.inner.shared else {
-            return Ok(Conversation { link: Arc::new(self.inner.link().await?) });
+            return Ok(Conversation { link: Arc::new(self.inner.link(owner).await?) });
         };
         let mut shared = shared.lock().await;
         if let Some(link) = shared.as_ref().and_then(std::sync::Weak::upgrade).filter(|link| link.is_alive()) {
             return Ok(Conversation { link });
         }
-        let link = Arc::new(self.inner.link().await?);
+        let link = Arc::new(self.inner.link(None).await?);
         if shared.replace(Arc::downgrade(&link)).is_some() {
             // Another process than the one whose list was read.
             self.inner.changes.send_modify(|count| *count += 1);
         }
         Ok(Conversation { link })
+    }
+
+    /// How many sessions can be served at once, where each has a process of its own.
+    #[must_use]
+    pub fn most_sessions(&self) -> u32 {
+        let most = self.inner.places.as_ref().map_or(usize::MAX, |_| places::CALLERS);
+        u32::try_from(most).unwrap_or(u32::MAX)
     }
 
     /// Counts what may have changed the tool list: `notifications/tools/list_changed` in any conversation, and sessions that
@@ -202,13 +206,14 @@ impl Upstream {
 }
 
 impl Inner {
-    async fn link(&self) -> Result<Link, UpstreamError> {
+    async fn link(&self, owner: Option<&Arc<Owner>>) -> Result<Link, UpstreamError> {
+        let mut place = self.places.as_ref().map(|places| places.take(owner)).transpose()?;
         let wire = match &self.transport {
             Transport::Http(endpoint) => {
                 Wire::Http(HttpSession::open(Arc::clone(endpoint), self.changes.clone()).await?)
             }
             Transport::Child(program) => {
-                let pipe = self.processes.start(program, &self.changes)?;
+                let pipe = self.processes.start(program, &self.changes, place.take())?;
                 let hello = handshake::over_pipe(&pipe, self.bounds.start).await?;
                 Wire::Pipe(pipe, Arc::new(hello))
             }
@@ -220,7 +225,7 @@ impl Inner {
         };
         let shared = self.shared.is_some();
         let (changes, freshness) = (self.changes.clone(), Arc::clone(&self.freshness));
-        Ok(Link { wire, bounds: self.bounds, changes, shared, freshness, as_read: AtomicU64::new(0) })
+        Ok(Link { wire, bounds: self.bounds, changes, shared, freshness, _place: place, as_read: AtomicU64::new(0) })
     }
 }
 
@@ -366,22 +371,6 @@ impl Conversation {
             Wire::Http(session) => drop(timeout(self.link.bounds.connect, session.close()).await),
             Wire::Pipe(pipe, _) if !self.link.shared || Arc::strong_count(&self.link) == 1 => pipe.close().await,
             Wire::Pipe(..) => {}
-        }
-    }
-}
-
-impl Answer {
-    fn within(self, limit: u64) -> Result<Self, CallError> {
-        let (Self::Result(bytes) | Self::Error(bytes)) = &self;
-        if bytes.len() as u64 > limit { Err(CallError::TooLarge { limit }) } else { Ok(self) }
-    }
-
-    fn result(self, doing: &'static str) -> Result<Bytes, UpstreamError> {
-        match self {
-            Self::Result(result) => Ok(result),
-            Self::Error(error) => {
-                Err(UpstreamError::Refused { doing, code: message::code(&error).unwrap_or_default() })
-            }
         }
     }
 }

@@ -15,6 +15,9 @@ mod rig;
 #[path = "front/agreement.rs"]
 mod agreement;
 #[cfg(test)]
+#[path = "front/arguments.rs"]
+mod arguments;
+#[cfg(test)]
 #[path = "front/catalogue.rs"]
 mod catalogue;
 #[cfg(test)]

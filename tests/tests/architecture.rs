@@ -11,12 +11,13 @@ use std::{
 use serde_json::Value;
 
 /// What each crate may know of ours.
-const ARROWS: [(&str, &[&str]); 9] = [
+const ARROWS: [(&str, &[&str]); 10] = [
     ("cotter-core", &[]),
+    ("cotter-arguments", &["cotter-core"]),
     ("cotter-policies", &["cotter-core"]),
     ("cotter-crds", &["cotter-core"]),
     ("cotter-compiler", &["cotter-core", "cotter-crds", "cotter-policies"]),
-    ("cotter-proxy", &["cotter-core", "cotter-policies"]),
+    ("cotter-proxy", &["cotter-arguments", "cotter-core", "cotter-policies"]),
     ("cotter-operator", &["cotter-core", "cotter-crds", "cotter-compiler"]),
     ("cotter-cli", &["cotter-core", "cotter-crds", "cotter-compiler", "cotter-policies", "cotter-proxy"]),
     ("cotter-bench", &["cotter-core", "cotter-policies", "cotter-proxy"]),
@@ -72,7 +73,7 @@ fn every_crate_has_its_arrows_stated() {
 #[test]
 fn kube_is_unknown_to_the_data_plane_and_to_the_domain() {
     let dependencies = dependencies();
-    for name in ["cotter-core", "cotter-policies", "cotter-proxy"] {
+    for name in ["cotter-core", "cotter-arguments", "cotter-policies", "cotter-proxy"] {
         let kube: Vec<_> =
             dependencies[name].iter().filter(|name| name.starts_with("kube") || *name == "k8s-openapi").collect();
         assert!(kube.is_empty(), "{name} knows {kube:?}");
@@ -85,6 +86,13 @@ fn kube_is_unknown_to_the_data_plane_and_to_the_domain() {
 fn regorus_is_known_to_policies_alone() {
     for (name, known) in dependencies() {
         assert_eq!(known.contains("regorus"), name == "cotter-policies", "{name}");
+    }
+}
+
+#[test]
+fn jsonschema_is_known_to_arguments_alone() {
+    for (name, known) in dependencies() {
+        assert_eq!(known.contains("jsonschema"), name == "cotter-arguments", "{name}");
     }
 }
 

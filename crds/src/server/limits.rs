@@ -29,7 +29,7 @@ pub struct Limits {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rate: Option<Rate>,
 
-    /// How many sessions one sidecar keeps, 1000 by default.
+    /// How many sessions one sidecar keeps, 1000 by default. A server over stdio with a process for each session serves 62 at most, and one principal half of them.
     #[schemars(range(min = 1, max = 1_000_000))]
     pub sessions: i32,
 }

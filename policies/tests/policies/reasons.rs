@@ -44,6 +44,7 @@ const ELSEWHERE: &[(&str, &[DenyReason])] = &[
     ("proxy/tests/front/messages.rs", &[ParseError, InvalidRequest]),
     // What a decision becomes on its way out, and what is refused before there is one.
     ("proxy/tests/front/decision.rs", &[InsufficientScope, ApprovalRequired, Unlisted]),
+    ("proxy/tests/front/arguments.rs", &[InvalidArguments]),
     ("proxy/tests/front/catalogue.rs", &[NotReady, Ambiguous]),
     ("core/src/catalogue/tests.rs", &[NotOffered, Quarantined]),
     (

@@ -12,6 +12,7 @@ use cotter_policies::Policy;
 
 use super::{Kept, way::Way};
 use crate::{
+    schemas::Schemas,
     state::{Enforced, Tokens},
     upstream::{Bounds, Upstream},
 };
@@ -35,6 +36,7 @@ pub(super) struct Current {
 struct Verified {
     from: (Digest, Digest),
     catalogue: Arc<Catalogue>,
+    schemas: Arc<Schemas>,
     definitions: Arc<Definitions>,
 }
 
@@ -91,8 +93,8 @@ impl Prepared {
 
 impl Current {
     /// What is enforced now.
-    pub(super) fn enforced(&mut self) -> Kept {
-        let (catalogue, definitions) = self.verify();
+    pub(super) async fn enforced(&mut self) -> Kept {
+        let (catalogue, schemas, definitions) = self.verify().await;
         let snapshot = self.sealed.snapshot();
         let approved = snapshot.pin.as_ref().and_then(|pin| pin.instructions);
         let enforced = Enforced {
@@ -101,6 +103,7 @@ impl Current {
             tokens: Arc::clone(&self.tokens),
             server: self.way.server.clone(),
             catalogue,
+            schemas,
             knowledge: self.way.knowledge(),
             verified_at: self.way.verified_at(),
             surface: self.way.surface(),
@@ -110,7 +113,7 @@ impl Current {
     }
 
     /// The catalogue of this snapshot and of what was read last; made anew only when one of the two changed.
-    fn verify(&mut self) -> (Arc<Catalogue>, Arc<Definitions>) {
+    async fn verify(&mut self) -> (Arc<Catalogue>, Arc<Schemas>, Arc<Definitions>) {
         let Some(observed) = self.way.observed() else { return <_>::default() };
         let from = (self.sealed.digest(), observed.digest);
         match &self.verified {
@@ -118,10 +121,14 @@ impl Current {
             _ => {
                 let catalogue = Arc::new(Catalogue::verify(self.sealed.snapshot(), &observed));
                 let definitions = Arc::new(catalogue::definitions(&observed));
-                self.verified = Some(Verified { from, catalogue, definitions });
+                let before = self.verified.as_ref().map(|verified| Arc::clone(&verified.schemas));
+                let schemas = Arc::new(Schemas::prepare(Arc::clone(&catalogue), before).await);
+                self.verified = Some(Verified { from, catalogue, schemas, definitions });
             }
         }
         let made = self.verified.as_ref();
-        made.map(|made| (Arc::clone(&made.catalogue), Arc::clone(&made.definitions))).unwrap_or_default()
+        let parts =
+            |made: &Verified| (Arc::clone(&made.catalogue), Arc::clone(&made.schemas), Arc::clone(&made.definitions));
+        made.map(parts).unwrap_or_default()
     }
 }

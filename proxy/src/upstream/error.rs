@@ -158,6 +158,9 @@ pub enum UpstreamError {
     /// As many server processes as are allowed run already.
     #[error("failed to start another server process: {0} run already")]
     Busy(usize),
+    /// A principal has as many server processes as it may.
+    #[error("failed to start another server process: one principal has its share of {0}")]
+    Share(usize),
     /// An exchange failed.
     #[error("failed to {doing}: {source}")]
     Exchange {
@@ -207,6 +210,7 @@ impl From<&UpstreamError> for DenyReason {
     fn from(error: &UpstreamError) -> Self {
         match error {
             UpstreamError::Exchange { source, .. } => source.into(),
+            UpstreamError::Busy(_) | UpstreamError::Share(_) => Self::TooManySessions,
             UpstreamError::Revision { .. } | UpstreamError::Shape { .. } => Self::UpstreamMalformed,
             _ => Self::UpstreamUnreachable,
         }

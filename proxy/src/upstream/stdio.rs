@@ -16,11 +16,10 @@ use tokio_util::sync::CancellationToken;
 
 use super::error::UpstreamError;
 use super::pipe::Pipe;
+use super::places::{MOST, Place};
 
 /// What a child has of the sidecar's own environment: what programs need to be found and to find their files.
 const ENVIRONMENT: [&str; 6] = ["PATH", "HOME", "LANG", "LC_ALL", "TZ", "TMPDIR"];
-/// Children of one server at a time: a process for each session is dear, and a laptop has few sessions.
-const MAX_CHILDREN: usize = 64;
 /// How long a child may take to end, first after its input closed, then after SIGTERM.
 const PATIENCE: Duration = Duration::from_secs(2);
 
@@ -71,14 +70,19 @@ pub(super) struct Processes {
 
 impl Default for Processes {
     fn default() -> Self {
-        Self { slots: Arc::new(Semaphore::new(MAX_CHILDREN)), end: CancellationToken::new() }
+        Self { slots: Arc::new(Semaphore::new(MOST)), end: CancellationToken::new() }
     }
 }
 
 impl Processes {
     /// Starts a child and talks to it.
-    pub(super) fn start(&self, program: &Program, changes: &watch::Sender<u64>) -> Result<Pipe, UpstreamError> {
-        let slot = Arc::clone(&self.slots).try_acquire_owned().map_err(|_| UpstreamError::Busy(MAX_CHILDREN))?;
+    pub(super) fn start(
+        &self,
+        program: &Program,
+        changes: &watch::Sender<u64>,
+        place: Option<Place>,
+    ) -> Result<Pipe, UpstreamError> {
+        let slot = Arc::clone(&self.slots).try_acquire_owned().map_err(|_| UpstreamError::Busy(MOST))?;
         let failed = |source| UpstreamError::Spawn { program: program.program.clone(), source };
         let mut child = program.command().spawn().map_err(failed)?;
         let group = Group(child.id().and_then(|id| Pid::from_raw(i32::try_from(id).ok()?)));
@@ -90,14 +94,14 @@ impl Processes {
         }
         let (tell, ending) = watch::channel(None);
         let end = self.end.child_token();
-        tokio::spawn(supervise(child, group, end.clone(), tell, slot));
+        tokio::spawn(supervise(child, group, end.clone(), tell, (slot, place)));
         Ok(Pipe::start(stdout, stdin, end, ending, changes.clone()))
     }
 
     /// Ends all and waits until none is left. Nothing can be started afterwards.
     pub(super) async fn shutdown(&self) {
         self.end.cancel();
-        let all = u32::try_from(MAX_CHILDREN).unwrap_or(u32::MAX);
+        let all = u32::try_from(MOST).unwrap_or(u32::MAX);
         // Fails only where it was done before.
         let _ = self.slots.acquire_many(all).await;
         self.slots.close();
@@ -110,14 +114,14 @@ async fn supervise(
     group: Group,
     end: CancellationToken,
     tell: watch::Sender<Option<String>>,
-    slot: OwnedSemaphorePermit,
+    taken: (OwnedSemaphorePermit, Option<Place>),
 ) {
     let status = tokio::select! {
         status = child.wait() => status,
         () = end.cancelled() => finish(&mut child, &group).await,
     };
     drop(group);
-    drop(slot);
+    drop(taken);
     let how = match status {
         Ok(status) => ending(status),
         Err(error) => format!("its process cannot be waited for: {error}"),

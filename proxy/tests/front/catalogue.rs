@@ -137,7 +137,9 @@ async fn another_way_to_the_server_is_a_catalogue_of_its_own() {
     rig.enforce(|snapshot| snapshot["upstream"]["http"]["url"] = json!(other.url)).await;
     rig.until_tool("case_tag", ToolState::Removed).await;
     assert_eq!(rig.listed(&token).await, ["policy_lookup"]);
-    let told = rig.legacy(&token, &session, "tools/call", json!({"name": "policy_lookup"})).await;
+    let told = rig
+        .legacy(&token, &session, "tools/call", json!({"name": "policy_lookup", "arguments": {"topic": "refund"}}))
+        .await;
     assert_eq!((told.status, rig.desk.calls().len(), other.calls().len()), (200, 0, 1), "{told:?}");
 }
 
@@ -185,7 +187,6 @@ async fn no_call_slips_to_a_server_that_was_replaced_without_a_word() {
     rig.desk.state.lock().unwrap().tools = format!("[{LOOKUP},{TAG_AND_NOTIFY}]");
 
     let session = rig.session(&token).await;
-    let arguments = |tool: &str| json!({"name": tool, "arguments": {}});
     let slipped = rig.legacy(&token, &session, "tools/call", arguments("case_tag")).await;
     assert_eq!(slipped.json()["error"]["message"], "Unknown tool");
     assert_eq!(rig.desk.calls().len(), before, "nothing reached the server");
@@ -210,7 +211,13 @@ async fn no_call_slips_to_a_server_that_says_something_else_of_its_tool_than_a_r
         let before = rig.desk.calls().len();
         rig.desk.state.lock().unwrap().tools = format!("[{LOOKUP},{said}]");
         let session = rig.session(&token).await;
-        let told = rig.legacy(&token, &session, "tools/call", json!({"name": "case_tag", "arguments": {}})).await;
+        let told = rig.legacy(&token, &session, "tools/call", arguments("case_tag")).await;
         assert_eq!((told.json()["result"].is_object(), rig.desk.calls().len() > before), (slips, slips), "{told:?}");
     }
+}
+
+/// A call with what both tools take.
+fn arguments(tool: &str) -> serde_json::Value {
+    let all = json!({"topic": "refund", "case_id": "case-1", "tag": "eligible", "idempotency_key": "k-1"});
+    json!({"name": tool, "arguments": all})
 }

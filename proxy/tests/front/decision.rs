@@ -198,7 +198,7 @@ async fn a_number_that_a_rule_would_see_otherwise_is_refused_where_a_rule_looks(
     let headers = [("mcp-session-id", session.as_str()), ("mcp-protocol-version", crate::rig::LEGACY)];
     let call = |amount: &str| {
         format!(
-            r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":"case_tag","arguments":{{"amount":{amount}}}}}}}"#
+            r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":"case_tag","arguments":{{"case_id":"case-1","tag":"eligible","idempotency_key":"k-1","amount":{amount}}}}}}}"#
         )
     };
     for amount in ["100.000000000000000000001", "1e-400", "10000000000000000000001"] {

@@ -159,7 +159,9 @@ async fn sessions_have_a_conversation_each() {
     let (one, two) = (rig.session(&token).await, rig.session(&token).await);
     let before = rig.desk.state.lock().unwrap().sessions;
     for session in [&one, &two, &one, &two] {
-        let told = rig.legacy(&token, session, "tools/call", json!({"name": "policy_lookup"})).await;
+        let told = rig
+            .legacy(&token, session, "tools/call", json!({"name": "policy_lookup", "arguments": {"topic": "refund"}}))
+            .await;
         assert_eq!(told.status, 200);
     }
     assert_eq!(rig.desk.state.lock().unwrap().sessions - before, 2);

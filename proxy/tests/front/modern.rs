@@ -37,7 +37,7 @@ async fn discover_list_and_call() {
 #[tokio::test]
 async fn headers_have_to_say_what_the_body_says() {
     let rig = Rig::start().await;
-    let call = request("tools/call", stated(json!({"name": "policy_lookup", "arguments": {}})));
+    let call = request("tools/call", stated(json!({"name": "policy_lookup", "arguments": {"topic": "refund"}})));
     let (version, method, name) =
         (("mcp-protocol-version", MODERN), ("mcp-method", "tools/call"), ("mcp-name", "policy_lookup"));
     assert_eq!(send(&rig, &[version, method, name], &call).await.status, 200);

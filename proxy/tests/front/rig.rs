@@ -252,7 +252,9 @@ impl Rig {
     }
 
     pub(crate) async fn call(&self, token: &str, tool: &str) -> Told {
-        self.modern(token, "tools/call", json!({"name": tool, "arguments": {"topic": "refund"}})).await
+        // What both tools take.
+        let arguments = json!({"topic": "refund", "case_id": "case-1", "tag": "eligible", "idempotency_key": "k-1"});
+        self.modern(token, "tools/call", json!({"name": tool, "arguments": arguments})).await
     }
 
     /// The record of an answer.

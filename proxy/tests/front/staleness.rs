@@ -79,7 +79,11 @@ async fn a_call_whose_client_goes_away_is_recorded() {
     let token = rig.issuer.token("policy:read");
     rig.call(&token, "policy_lookup").await;
     rig.desk.state.lock().unwrap().delay = Duration::from_secs(30);
-    let body = crate::rig::request("tools/call", crate::rig::stated(json!({"name": "policy_lookup"}))).to_string();
+    let body = crate::rig::request(
+        "tools/call",
+        crate::rig::stated(json!({"name": "policy_lookup", "arguments": {"topic": "refund"}})),
+    )
+    .to_string();
     let head = format!(
         "POST /mcp HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer {token}\r\naccept: */*\r\n\
          mcp-protocol-version: 2026-07-28\r\nmcp-method: tools/call\r\nmcp-name: policy_lookup\r\n\

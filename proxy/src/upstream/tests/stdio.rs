@@ -1,8 +1,9 @@
-use cotter_core::snapshot::Sessions;
+use cotter_core::{reason::DenyReason, snapshot::Sessions};
 use serde_json::json;
 
 use super::super::fake::{HELLO, script, script_within};
 use super::*;
+use crate::session::owner;
 
 /// Answers each request with a result that holds its own line's end, and logs to both streams as real servers do.
 const ECHO: &str = r#"
@@ -67,6 +68,49 @@ async fn sessions_have_processes_of_their_own_or_share_one() {
         assert_eq!(one == two, same, "{sessions:?}");
         upstream.shutdown().await;
     }
+}
+
+/// Opens conversations for a principal until that is refused, and says why.
+async fn open_all(upstream: &Upstream, owner: &Arc<Owner>) -> (Vec<Conversation>, UpstreamError) {
+    let mut held = Vec::new();
+    loop {
+        match upstream.open_for(Some(owner)).await {
+            Ok(conversation) => held.push(conversation),
+            Err(error) => return (held, error),
+        }
+    }
+}
+
+#[tokio::test]
+async fn no_principal_takes_all_processes_and_none_takes_the_readers() {
+    let upstream = server(ECHO, Sessions::PerSession);
+    let (mallory, alice, bob) = (owner("mallory"), owner("alice"), owner("bob"));
+    let (mut first, refused) = open_all(&upstream, &mallory).await;
+    assert_eq!(first.len(), 31);
+    assert!(matches!(refused, UpstreamError::Share(31)), "{refused}");
+    assert_eq!(DenyReason::from(&refused), DenyReason::TooManySessions);
+    let (second, _) = open_all(&upstream, &alice).await;
+    assert_eq!(second.len(), 31, "the others have as much");
+    let (none, refused) = open_all(&upstream, &bob).await;
+    assert!(none.is_empty() && matches!(refused, UpstreamError::Busy(62)), "{refused}");
+    assert_eq!(DenyReason::from(&refused), DenyReason::TooManySessions);
+    let reader = upstream.open().await.unwrap();
+    assert!(result(call(&reader, "{}").await)["pid"].is_u64(), "the reader has a place of its own");
+    first.pop().unwrap().close().await;
+    assert!(upstream.open_for(Some(&bob)).await.is_ok(), "a process that ended makes room");
+    upstream.shutdown().await;
+}
+
+#[tokio::test]
+async fn a_process_that_all_share_is_nobodys_share() {
+    let upstream = server(ECHO, Sessions::Shared);
+    let mallory = owner("mallory");
+    let mut held = Vec::new();
+    for _ in 0..100 {
+        held.push(upstream.open_for(Some(&mallory)).await.unwrap());
+    }
+    assert_eq!((upstream.most_sessions(), server(ECHO, Sessions::PerSession).most_sessions()), (u32::MAX, 62));
+    upstream.shutdown().await;
 }
 
 #[tokio::test]
