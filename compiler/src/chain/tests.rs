@@ -2,6 +2,8 @@
 
 use super::*;
 
+mod patterns;
+
 fn glob(text: &str) -> Glob {
     text.parse().unwrap()
 }

@@ -14,6 +14,7 @@ mod children;
 mod delegations;
 mod desk;
 mod examples;
+mod forest;
 mod local;
 mod pins;
 mod policies;
