@@ -23,7 +23,7 @@ use crate::{
 #[derive(Debug, Clone, Args)]
 pub(crate) struct Caller {
     /// Whom the token is about
-    #[arg(long, alias = "as", default_value = "developer")]
+    #[arg(long, visible_alias = "as", default_value = "developer")]
     subject: Subject,
     /// The tenant; none by default
     #[arg(long)]

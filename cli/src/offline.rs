@@ -2,12 +2,13 @@
 
 use std::{collections::BTreeMap, path::Path};
 
-use cotter_compiler::compile;
+use cotter_compiler::{compile, gate::Gate, guard::Guard};
 use cotter_core::snapshot::Sealed;
 use cotter_crds::{AgentDelegation, McpServer, ToolPin};
 use jiff::Timestamp;
 
 use crate::{
+    CHECK_WORD,
     columns::Kind,
     failure::{Doing as _, Failure},
     folder::Folder,
@@ -45,8 +46,11 @@ pub(crate) fn snapshots(path: &Path, namespace: &str) -> Result<Vec<Sealed>, Fai
         delegations: &delegations,
     };
     let servers: Vec<McpServer> = inventory.typed(Kind::McpServer);
+    let gate = Gate::new(Guard::new(CHECK_WORD).doing("find this program")?);
     let sealed = servers.iter().map(|server| {
-        let plan = compile(&surroundings.world(server, 0, Vec::new(), BTreeMap::new(), now));
+        let mut world = surroundings.world(server, 0, Vec::new(), BTreeMap::new(), now);
+        gate.pass(&mut world);
+        let plan = compile(&world);
         let name = server.metadata.name.clone().unwrap_or_default();
         let conditions = &plan.server_status.conditions;
         let why = conditions

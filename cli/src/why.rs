@@ -1,24 +1,28 @@
 //! `cotter why`: a decision explained from the live snapshot, layer by layer.
 
+mod change;
+
 use std::path::PathBuf;
 
 use clap::Args;
 use cotter_core::{
     catalogue::{Catalogue, ToolState},
     decision::{Decision, Era, Kind},
+    drift::Class,
     name::{Issuer, ToolName},
     principal::Principal,
     reason::DenyReason,
     snapshot::Snapshot,
 };
-use cotter_policies::{Ask, Layer, PinFacts, Policy, Sandbox};
+use cotter_policies::{Ask, Explanation, Layer, PinFacts, Policy, guard::Guard};
 use jiff::Timestamp;
 use serde_json::Value;
 
 use crate::{
+    CHECK_WORD,
     caller::Caller,
     cluster::Target,
-    failure::{Failure, Outcome},
+    failure::{Doing as _, Failure, Outcome},
     issuer::DevIssuer,
     running::Running,
 };
@@ -26,7 +30,7 @@ use crate::{
 /// Explain from the live snapshot why a caller may or may not use a tool
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Neither the arguments of the call nor what the server says of the tool (annotations) are part of it.\nExit status: 0 it may, 1 it may not, 2 it could not be told."
+    after_help = "For example: cotter why -f DIR support case_tag --as mia --tenant tenant-7 --scope case:write\n             kubectl cotter why support case_tag --as mia --tenant tenant-7 --scope case:write\n\nNeither the arguments of the call nor what the server says of the tool (annotations) are part of it.\nExit status: 0 it may, 1 it may not, 2 it could not be told."
 )]
 pub(crate) struct Options {
     /// The McpServer's name
@@ -47,16 +51,35 @@ pub(crate) struct Options {
 
 /// One layer, as it is told.
 struct Told {
-    layer: &'static str,
+    layer: String,
     refuses: Option<DenyReason>,
     text: String,
+    /// What would have to change for it not to refuse, each by itself.
+    changes: Vec<String>,
 }
 
-/// What is known of a server: what is enforced, and how its tools stand.
+/// What is known of a server: what is enforced, and how the tool in question stands.
 struct Known {
     snapshot: Snapshot,
     issuer: Issuer,
-    tool: Option<(bool, Option<ToolState>)>,
+    tool: Option<Standing>,
+}
+
+/// How a declared tool compares with what was approved.
+#[derive(Debug, Clone, Copy)]
+struct Standing {
+    callable: bool,
+    state: Option<ToolState>,
+    class: Option<Class>,
+}
+
+/// The question and what it is asked about.
+struct Question<'a> {
+    server: &'a str,
+    tool: &'a ToolName,
+    snapshot: &'a Snapshot,
+    principal: &'a Principal,
+    now: Timestamp,
 }
 
 /// Runs the command.
@@ -67,8 +90,10 @@ pub(crate) async fn run(options: &Options) -> Outcome {
     };
     let now = Timestamp::now();
     let principal = options.caller.principal(&known.issuer, &known.snapshot.access, now)?;
-    let mut told = vec![token(options, &known.snapshot), tenant(&known.snapshot, &principal), pin(known.tool)];
-    told.extend(policy(&known.snapshot, &principal, &options.tool, now)?);
+    let (server, tool, snapshot) = (options.server.as_str(), &options.tool, &known.snapshot);
+    let question = Question { server, tool, snapshot, principal: &principal, now };
+    let mut told = vec![token(options, snapshot), tenant(&question), pin(&question, known.tool)];
+    told.extend(policy(&question, known.tool)?);
     say(options, &told)
 }
 
@@ -80,7 +105,8 @@ async fn of_running(options: &Options) -> Result<Known, Failure> {
         .ok_or_else(|| Failure::cannot(format!("{} is not Accepted: cotter get mcps -o yaml", options.server)))?;
     let tool = server.tools.iter().find(|tool| tool.name == options.tool.as_str());
     let issuer = DevIssuer::open(&running.state)?.issuer().clone();
-    Ok(Known { snapshot, issuer, tool: tool.map(|tool| (tool.callable, tool.state)) })
+    let standing = tool.map(|tool| Standing { callable: tool.callable, state: tool.state, class: tool.class });
+    Ok(Known { snapshot, issuer, tool: standing })
 }
 
 /// In a cluster there are several issuers: the first declared one mints the token in question, unless the flags name another.
@@ -91,57 +117,89 @@ async fn in_cluster(options: &Options) -> Result<Known, Failure> {
     let issuer = issuer.ok_or_else(|| Failure::cannot(format!("{} has no issuer: say --issuer", options.server)))?;
     let name = options.tool.as_str();
     let state = |catalogue: &Catalogue| catalogue.tools().into_iter().find(|tool| tool.name == name);
-    let tool = catalogue.as_ref().and_then(state).map(|tool| (tool.callable, Some(tool.state)));
-    let tool = tool.or_else(|| snapshot.tools.contains_key(name).then_some((false, None)));
+    let seen = catalogue.as_ref().and_then(state);
+    let seen = seen.map(|tool| Standing { callable: tool.callable, state: Some(tool.state), class: tool.class });
+    let unread = Standing { callable: false, state: None, class: None };
+    let tool = snapshot.tools.contains_key(name).then(|| seen.unwrap_or(unread));
     Ok(Known { snapshot, issuer, tool })
 }
 
 fn token(options: &Options, snapshot: &Snapshot) -> Told {
-    let good = options.caller.is_for(snapshot.access.audience.as_str());
-    let text = format!("tokens have to be minted for {}", snapshot.access.audience);
-    Told { layer: "token", refuses: (!good).then_some(DenyReason::TokenAudience), text }
+    let audience = &snapshot.access.audience;
+    let good = options.caller.is_for(audience.as_str());
+    let text = format!("tokens have to be minted for {audience}");
+    let changes = vec![format!("the token has to be minted for {audience}: leave --audience out")];
+    Told { layer: "token".to_owned(), refuses: (!good).then_some(DenyReason::TokenAudience), text, changes }
 }
 
-fn tenant(snapshot: &Snapshot, principal: &Principal) -> Told {
-    let tenants = &snapshot.access.tenants;
-    let admitted =
-        tenants.contains("*") || principal.tenant.as_ref().is_some_and(|tenant| tenants.contains(tenant.as_str()));
-    let named = principal.tenant.as_ref().map_or("no tenant", |tenant| tenant.as_str());
+fn tenant(question: &Question<'_>) -> Told {
+    let tenants = &question.snapshot.access.tenants;
+    let tenant = question.principal.tenant.as_ref().map(|tenant| tenant.as_str());
+    let admitted = tenants.contains("*") || tenant.is_some_and(|tenant| tenants.contains(tenant));
     let all: Vec<&str> = tenants.iter().map(String::as_str).collect();
-    let text = format!("{named}; admitted: {}", all.join(", "));
-    Told { layer: "tenant", refuses: (!admitted).then_some(DenyReason::TenantNotAdmitted), text }
+    let text = format!("{}; admitted: {}", tenant.unwrap_or("no tenant"), all.join(", "));
+    let changes = change::tenant(question);
+    let refuses = (!admitted).then_some(DenyReason::TenantNotAdmitted);
+    Told { layer: "tenant".to_owned(), refuses, text, changes }
 }
 
-fn pin(known: Option<(bool, Option<ToolState>)>) -> Told {
+fn pin(question: &Question<'_>, known: Option<Standing>) -> Told {
+    let refused = |reason, text: &str| (Some(reason), text.to_owned());
     let (refuses, text) = match known {
-        None => (Some(DenyReason::Unlisted), "spec.tools does not declare it".to_owned()),
-        Some(stands) => match stands {
-            (true, Some(state)) => (None, format!("{state:?}: may be listed and called")),
-            (false, Some(ToolState::Removed | ToolState::Missing)) => {
-                (Some(DenyReason::NotOffered), "the server does not offer it".to_owned())
+        None => refused(DenyReason::Unlisted, "spec.tools does not declare it"),
+        Some(Standing { state: None, .. }) => {
+            refused(DenyReason::NotReady, "the server was not read yet; what follows takes the tool as approved")
+        }
+        Some(Standing { callable: true, state: Some(state), class }) => {
+            (None, format!("{}: may be listed and called", stands(state, class)))
+        }
+        Some(Standing { callable: false, state: Some(state), class }) => match state {
+            ToolState::Removed | ToolState::Missing => {
+                (Some(DenyReason::NotOffered), format!("{}: the server does not offer it", stands(state, class)))
             }
-            (false, Some(ToolState::Ambiguous)) => (Some(DenyReason::Ambiguous), "Ambiguous".to_owned()),
-            (false, Some(state)) => (Some(DenyReason::Quarantined), format!("{state:?}: quarantined")),
-            (_, None) => (Some(DenyReason::NotReady), "the server was not read yet".to_owned()),
+            ToolState::Ambiguous => (Some(DenyReason::Ambiguous), stands(state, class)),
+            _ => (Some(DenyReason::Quarantined), format!("{}: quarantined", stands(state, class))),
         },
     };
-    Told { layer: "pin", refuses, text }
+    let changes = refuses.and_then(|reason| change::pin(question, reason)).into_iter().collect();
+    Told { layer: "pin".to_owned(), refuses, text, changes }
 }
 
-fn policy(snapshot: &Snapshot, principal: &Principal, tool: &ToolName, now: Timestamp) -> Result<Vec<Told>, Failure> {
-    let policy = Policy::prepare(snapshot).map_err(|error| Failure::cannot(error.to_string()))?;
-    let (era, method, kind, pin) = (Era::Modern, "tools/call", Kind::Call, PinFacts::MATCHED);
+fn stands(state: ToolState, class: Option<Class>) -> String {
+    let class = class.map_or(String::new(), |class| format!(" ({})", class.as_str()));
+    format!("{}{class}", state.as_str())
+}
+
+/// The pin as a rule sees it; the approved one where nobody has looked yet.
+fn facts(known: Option<Standing>) -> PinFacts {
+    match known.and_then(|known| Some((known.state?, known.class))) {
+        Some((state, class)) => PinFacts { state: state.as_str(), class: class.map(Class::as_str) },
+        None => PinFacts::MATCHED,
+    }
+}
+
+fn policy(question: &Question<'_>, known: Option<Standing>) -> Result<Vec<Told>, Failure> {
+    let Question { snapshot, principal, tool, now, .. } = *question;
+    let policy = || Policy::prepare(snapshot).map_err(|error| Failure::cannot(error.to_string()));
+    let guard = Guard::new(CHECK_WORD).doing("find this program")?;
+    let checked = guard.check(&snapshot.policies).map_err(|error| Failure::cannot(error.to_string()))?;
+    checked
+        .map_err(|findings| Failure::cannot(format!("the modules of the snapshot are refused here:\n{findings}")))?;
+    let policy = policy()?;
+    let (era, method, kind, pin) = (Era::Modern, "tools/call", Kind::Call, facts(known));
     let ask = Ask { principal, authority: None, era, method, kind, tool, pin, annotations: None, arguments: None, now };
     let input = policy.input(&ask).map_err(|error| Failure::cannot(error.to_string()))?;
     let Some(input) = input else { return Ok(Vec::new()) };
-    let sandbox = Sandbox::new(&snapshot.policies).map_err(|error| Failure::cannot(error.to_string()))?;
-    let layers = sandbox.explain(&input).map_err(|error| Failure::cannot(error.to_string()))?;
-    let mut told: Vec<Told> = layers.iter().filter(|layer| layer.name != "tenants").map(tell).collect();
+    let evaluation =
+        guard.eval(&snapshot.policies, &input, true).map_err(|error| Failure::cannot(error.to_string()))?;
+    let explanation = evaluation.explanation.unwrap_or_default();
+    let layers = explanation.layers.iter().filter(|layer| layer.name != "tenants");
+    let mut told: Vec<Told> = layers.map(|layer| tell(question, layer, &explanation)).collect();
     told.push(decision(&policy.decide(&ask).decision));
     Ok(told)
 }
 
-fn tell(layer: &Layer) -> Told {
+fn tell(question: &Question<'_>, layer: &Layer, explanation: &Explanation) -> Told {
     let list = |value: &Value| value.as_array().cloned().unwrap_or_default();
     let refusals = list(&layer.refuses);
     let code = |refusal: &Value| refusal.get("code").and_then(Value::as_str).and_then(DenyReason::from_name);
@@ -152,7 +210,8 @@ fn tell(layer: &Layer) -> Told {
         text.push(layer.found.to_string());
     }
     let refuses = refusals.first().map(|refusal| code(refusal).unwrap_or(DenyReason::PolicyDenied));
-    Told { layer: layer.name, refuses, text: text.join("; ") }
+    let changes = if refuses.is_some() { change::policy(question, layer, explanation) } else { Vec::new() };
+    Told { layer: layer.name.clone(), refuses, text: text.join("; "), changes }
 }
 
 /// The whole, as the sidecar decides it.
@@ -160,7 +219,7 @@ fn decision(decision: &Decision) -> Told {
     let reasons: Vec<String> = decision.reasons.iter().map(ToString::to_string).collect();
     let text = if decision.allow { "allowed".to_owned() } else { reasons.join("; ") };
     let refuses = (!decision.allow).then(|| decision.first_reason().unwrap_or(DenyReason::PolicyUndefined));
-    Told { layer: "decision", refuses, text }
+    Told { layer: "decision".to_owned(), refuses, text, changes: Vec::new() }
 }
 
 fn say(options: &Options, told: &[Told]) -> Outcome {
@@ -173,6 +232,13 @@ fn say(options: &Options, told: &[Told]) -> Outcome {
         return Ok(());
     };
     println!("{} may not be called: {}", options.tool, first.cause().trim());
-    println!("What would have to change: {}", first.remedy());
+    let refusing = told.iter().filter(|layer| layer.refuses.is_some());
+    let changes: Vec<&String> = refusing.flat_map(|layer| &layer.changes).collect();
+    if changes.is_empty() {
+        println!("What would have to change: {}", first.remedy());
+    } else {
+        println!("What would have to change:");
+        changes.iter().for_each(|change| println!("  - {change}"));
+    }
     Err(Failure::no(""))
 }

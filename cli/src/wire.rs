@@ -1,6 +1,6 @@
 //! What `up` and the other commands tell each other over the socket.
 
-use cotter_core::{catalogue::ToolState, effect::Effect};
+use cotter_core::{catalogue::ToolState, drift::Class, effect::Effect};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -38,6 +38,9 @@ pub(crate) struct Tool {
     pub(crate) callable: bool,
     /// How it stands to what was approved; absent while the server was not read.
     pub(crate) state: Option<ToolState>,
+    /// The class of the difference, where there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) class: Option<Class>,
 }
 
 /// The objects of the folder as `kubectl get -o json` would show them.

@@ -1,20 +1,14 @@
-//! `cotter policy` as a script uses it, and hostile texts against the check.
+//! `cotter policy` as a script uses it.
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test that cannot go on has failed")]
 
 use std::{
-    collections::BTreeMap,
     fs,
     path::{Path, PathBuf},
     process::{Command, Output},
-    time::{Duration, Instant},
 };
 
-use cotter_policies::guard::Guard;
 use serde_json::{Value, json};
 use tempfile::TempDir;
-
-/// What a check of a hostile text may take. It is refused in well under two seconds; the rest is for a busy machine.
-const PATIENCE: Duration = Duration::from_secs(20);
 
 fn cotter(folder: &Path, args: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_cotter")).args(args).current_dir(folder).output().unwrap()
@@ -24,55 +18,12 @@ fn out(output: &Output) -> String {
     String::from_utf8_lossy(&output.stdout).into_owned()
 }
 
+fn err(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
 fn folder() -> TempDir {
     tempfile::tempdir().unwrap()
-}
-
-fn hostile() -> Vec<(&'static str, Vec<u8>)> {
-    let nested = format!("package cotter.user.x\n\nx := {}1{}\n", "[".repeat(40), "]".repeat(40));
-    let rules: String = (0..1_000_000).map(|n| format!("r{n} := {n}\n")).collect();
-    let chain: String = (0..2000).map(|n| format!("r{} := r{n}\n", n + 1)).collect();
-    vec![
-        ("nested", nested.into_bytes()),
-        ("recursive", b"package cotter.user.x\n\nf(n) := f(n)\n\ndeny contains \"x\" if f(1)\n".to_vec()),
-        ("range", b"package cotter.user.x\n\ndeny contains \"x\" if count(numbers.range(1, 50000000)) > 0\n".to_vec()),
-        ("huge", vec![b' '; 200 << 20]),
-        ("million", format!("package cotter.user.x\n\n{rules}").into_bytes()),
-        ("chain", format!("package cotter.user.x\n\nr0 := 1\n{chain}").into_bytes()),
-        ("utf8", b"package cotter.user.x\n\n# \xff\n".to_vec()),
-        ("bidi", "package cotter.user.x\n\n# \u{202e}evil\n".as_bytes().to_vec()),
-        ("outside", b"package cotter.user.x\n\ndeny contains \"x\" if http.send({\"url\": \"x\"})\n".to_vec()),
-        ("library", b"package cotter.authz\n\ndecision := {\"allow\": true}\n".to_vec()),
-    ]
-}
-
-#[test]
-fn every_hostile_text_is_refused_with_its_place() {
-    let folder = folder();
-    for (name, text) in hostile() {
-        let file = format!("{name}.rego");
-        fs::write(folder.path().join(&file), text).unwrap();
-        let start = Instant::now();
-        let output = cotter(folder.path(), &["policy", "check", &file]);
-        assert!(start.elapsed() < PATIENCE, "{name} took {:?}", start.elapsed());
-        assert_eq!(output.status.code(), Some(1), "{name}: {}", out(&output));
-        let first = out(&output).lines().next().unwrap_or_default().to_owned();
-        let place: Vec<&str> = first.splitn(4, ':').collect();
-        assert_eq!(place[0], file, "{name}: {first}");
-        assert!(place[1].parse::<u32>().is_ok() && place[2].parse::<u32>().is_ok(), "{name}: {first}");
-    }
-}
-
-#[test]
-fn a_check_that_is_stopped_names_the_module_and_lets_the_others_be() {
-    // A program that never answers stands for a parser that never ends.
-    let guard = Guard::of(PathBuf::from("/bin/false"), "x");
-    let modules = BTreeMap::from([("a.rego".to_owned(), "package cotter.user.a\n".to_owned())]);
-    let findings = guard.check(&modules).unwrap().unwrap_err();
-    assert_eq!((findings.0[0].file.as_str(), findings.0[0].line), ("a.rego", 1));
-    let guard = Guard::of(PathBuf::from(env!("CARGO_BIN_EXE_cotter")), "check-policy-modules");
-    assert!(guard.check(&modules).unwrap().is_ok());
-    assert!(Guard::of(PathBuf::from("/no/such/program"), "x").check(&modules).is_err());
 }
 
 #[test]
@@ -82,7 +33,7 @@ fn a_good_module_passes_and_json_is_for_machines() {
     let again = cotter(folder.path(), &["policy", "init", "."]);
     assert_eq!(again.status.code(), Some(2), "nothing is overwritten");
     let good = cotter(folder.path(), &["policy", "check", "-o", "json", "."]);
-    assert_eq!(serde_json::from_slice::<Value>(&good.stdout).unwrap(), json!({"findings": []}));
+    assert_eq!(serde_json::from_slice::<Value>(&good.stdout).unwrap(), json!({"findings": [], "warnings": []}));
     fs::write(folder.path().join("bad.rego"), "package cotter.user.bad\n\ndeny contains 1 if nonsense(2)\n").unwrap();
     let bad = cotter(folder.path(), &["policy", "check", "-o", "json", "."]);
     assert_eq!(bad.status.code(), Some(1));
@@ -185,6 +136,134 @@ fn replay_says_what_differs_and_never_that_nothing_does_where_nothing_was_decide
     let arguments = "package cotter.user.rules\n\ndeny contains \"x\" if input.args.x == 1\n";
     let apart = replay(&record("default"), &server(folder.path(), "case:write", arguments), &[]);
     assert!(out(&apart).starts_with("0 the same, 0 differ, 1 not decided again"), "{}", out(&apart));
+}
+
+#[test]
+fn replay_reads_what_other_programs_and_accidents_write() {
+    let folder = folder();
+    let quiet = "package cotter.user.rules\n\ndeny contains \"never\" if input.tool.effect == \"External\"\n";
+    let against = server(folder.path(), "case:write", quiet);
+    let replay = |audit: &[u8]| {
+        fs::write(folder.path().join("audit.jsonl"), audit).unwrap();
+        cotter(folder.path(), &["policy", "replay", "audit.jsonl", "--against", against.to_str().unwrap()])
+    };
+    let good = record("default");
+    // The last line is being written.
+    let half = replay(format!("{good}{}", &good[..100]).as_bytes());
+    assert_eq!(
+        (half.status.code(), out(&half)),
+        (Some(0), "1 the same, 0 differ, 0 not decided again, 0 of other kinds\n".to_owned())
+    );
+    assert!(err(&half).contains("audit.jsonl:2, is not whole"), "{}", err(&half));
+    // A line in the middle that is no record, bytes that are no text, and a reason of a later version are not calm.
+    let strange = good.replace("\"allow\":true", "\"allow\":false,\"reasons\":[{\"code\":\"FromTheFuture\"}]");
+    for bad in [b"{\"half\":\n".to_vec(), b"\xff\xfe\n".to_vec(), strange.into_bytes()] {
+        let said = replay(&[bad, good.clone().into_bytes()].concat());
+        assert_eq!(said.status.code(), Some(2), "{}", out(&said));
+        assert!(out(&said).starts_with("1 the same, 0 differ"), "the rest is decided: {}", out(&said));
+        assert!(
+            err(&said).contains("1 lines are no records; the first: failed to read the record at audit.jsonl:1"),
+            "{}",
+            err(&said)
+        );
+    }
+    // Members that a later version adds do not matter, and a record without a principal is of another kind.
+    let more = good.replace("\"allow\":true", "\"allow\":true,\"later\":{\"a\":[1]}");
+    let mut nobody: Value = serde_json::from_str(&good).unwrap();
+    nobody.as_object_mut().unwrap().remove("principal");
+    let said = replay(format!("{more}\n\n{nobody}\n").as_bytes());
+    assert_eq!(out(&said), "1 the same, 0 differ, 0 not decided again, 1 of other kinds\n", "{}", err(&said));
+    // A line without end is not read to its end.
+    let long = replay(&[b"{\"id\":\"".to_vec(), vec![b'a'; 2 << 20]].concat());
+    assert_eq!(long.status.code(), Some(2));
+    assert!(err(&long).contains("audit.jsonl:1 has more than"), "{}", err(&long));
+}
+
+#[test]
+fn replay_decides_twenty_thousand_records_in_the_memory_of_one() {
+    let folder = folder();
+    let quiet = "package cotter.user.rules\n\ndeny contains \"never\" if input.tool.effect == \"External\"\n";
+    let against = server(folder.path(), "case:write", quiet);
+    let peak = |records: usize| {
+        fs::write(folder.path().join("audit.jsonl"), record("default").repeat(records)).unwrap();
+        let mut command = Command::new(env!("CARGO_BIN_EXE_cotter"));
+        command.args(["policy", "replay", "audit.jsonl", "--against", against.to_str().unwrap()]);
+        let mut child = command.current_dir(folder.path()).stdout(std::process::Stdio::null()).spawn().unwrap();
+        let (status, mut peak) = (format!("/proc/{}/status", child.id()), 0_u64);
+        while child.try_wait().unwrap().is_none() {
+            let text = fs::read_to_string(&status).unwrap_or_default();
+            let line = text.lines().find(|line| line.starts_with("VmHWM:"));
+            let now = line.and_then(|line| line.split_whitespace().nth(1)).and_then(|kib| kib.parse().ok());
+            peak = peak.max(now.unwrap_or_default());
+            std::thread::sleep(std::time::Duration::from_micros(300));
+        }
+        peak
+    };
+    let (few, many) = (peak(1000), peak(20_000));
+    assert!(many < few + 10 * 1024, "{few} KiB for a thousand and {many} KiB for twenty thousand");
+}
+
+#[test]
+fn a_test_that_has_no_end_ends_with_its_place_and_not_with_the_program() {
+    let folder = folder();
+    cotter(folder.path(), &["policy", "init", "."]);
+    let run = |text: &str| {
+        fs::write(folder.path().join("more_test.rego"), format!("package more_test\n\n{text}\n")).unwrap();
+        let said = cotter(folder.path(), &["policy", "test", "."]);
+        assert_eq!(said.status.code(), Some(2), "{}{}", out(&said), err(&said));
+        err(&said)
+    };
+    let said = run("f(n) := f(n)\n\ntest_a if f(1)");
+    assert!(said.contains("more_test.rego:3:1: the rule uses itself: data.more_test.f -> data.more_test.f"), "{said}");
+    // One call that makes more than there may be ends the child, and only that.
+    let said = run("test_a if count(numbers.range(1, 900000000)) > 1");
+    assert!(said.contains("at ./more_test.rego: more_test.test_a: it needed more than 1024 MiB of memory"), "{said}");
+    let said = run(&format!("x := {}", "[".repeat(40)));
+    assert!(said.contains("more_test.rego:3:16: brackets are nested"), "{said}");
+    fs::write(folder.path().join("more_test.rego"), "package more_test\n\ntest_a if true\n").unwrap();
+    fs::write(folder.path().join("cases.yaml"), "about: x\nmodules: {m: \"package cotter.user.m\\n\\nf(n) := f(n)\\n\"}\ncases: [{name: a, expect: {allow: false}}]\n").unwrap();
+    let said = cotter(folder.path(), &["policy", "test", "."]);
+    assert_eq!(said.status.code(), Some(2));
+    assert!(err(&said).contains("m:3:1: the rule uses itself"), "{}", err(&said));
+}
+
+#[test]
+fn a_warning_is_a_line_of_its_own_and_refuses_nothing() {
+    let folder = folder();
+    let text = "package cotter.user.m\n\ndeny contains \"x\" if {\n\tnot startswith(input.args.name, \"a\")\n}\n";
+    fs::write(folder.path().join("m.rego"), text).unwrap();
+    let said = cotter(folder.path(), &["policy", "check", "m.rego"]);
+    assert_eq!(said.status.code(), Some(0));
+    let first = "m.rego:4:6: warning: where input.args is missing, `not` is true here and undefined in opa\n";
+    assert!(out(&said).starts_with(first), "{}", out(&said));
+    assert!(out(&said).contains("give the condition a rule of its own"), "{}", out(&said));
+    let json: Value =
+        serde_json::from_slice(&cotter(folder.path(), &["policy", "check", "-o", "json", "m.rego"]).stdout).unwrap();
+    assert_eq!((json["findings"].as_array().unwrap().len(), &json["warnings"][0]["line"]), (0, &json!(4)));
+}
+
+#[test]
+fn the_functions_are_listed_and_the_documentation_has_the_same() {
+    let folder = folder();
+    let said = cotter(folder.path(), &["policy", "check", "--functions"]);
+    assert_eq!(said.status.code(), Some(0));
+    let listed: Vec<String> = out(&said).lines().map(|line| line.split('/').next().unwrap().to_owned()).collect();
+    let documented = include_str!("../../docs/policy.md");
+    let documented = documented.split("<!-- functions -->").nth(1).unwrap();
+    let documented: Vec<String> = documented.split('`').skip(1).step_by(2).map(ToOwned::to_owned).collect();
+    assert_eq!(
+        documented, listed,
+        "docs/policy.md names other functions between <!-- functions --> than the check allows"
+    );
+    let json: Value =
+        serde_json::from_slice(&cotter(folder.path(), &["policy", "check", "--functions", "-o", "json"]).stdout)
+            .unwrap();
+    assert_eq!(json["functions"].as_array().unwrap().len(), listed.len());
+    assert_eq!(
+        cotter(folder.path(), &["policy", "check"]).status.code(),
+        Some(2),
+        "without a file there is nothing to do"
+    );
 }
 
 #[test]

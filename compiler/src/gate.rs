@@ -10,7 +10,7 @@ use std::{
 
 use cotter_core::snapshot::Digest;
 use cotter_policies::{
-    check::Findings,
+    check::{self, Finding, Findings},
     guard::{Guard, GuardError},
 };
 
@@ -38,6 +38,11 @@ impl Gate {
 
     /// Checks the modules of the world's server. Takes as long as the check; call it where that may be.
     pub fn pass(&self, world: &mut World) {
+        let oversized: Vec<Finding> =
+            modules::texts(world).flat_map(|(name, text)| check::oversized([(name.as_str(), text)])).collect();
+        if !oversized.is_empty() {
+            return modules::refuse(world, &Findings(oversized));
+        }
         let modules = modules::all(world);
         if modules.is_empty() {
             return;

@@ -69,14 +69,14 @@ fn add(modules: &mut BTreeMap<String, String>, place: &str, name: &str, data: &D
     if name.contains('/') || data.keys().any(|key| key.contains('/')) {
         return Err(Unresolved::Malformed(format!("{words} {name} has a name or a key with a slash: leave it out")));
     }
-    modules.extend(found);
+    modules.extend(found.into_iter().map(|(name, text)| (name, text.to_owned())));
     Ok(())
 }
 
-fn rego<'d>(place: &str, name: &str, data: &'d Data) -> impl Iterator<Item = (String, String)> + use<'d> {
+fn rego<'d>(place: &str, name: &str, data: &'d Data) -> impl Iterator<Item = (String, &'d str)> + use<'d> {
     let prefix = prefix(place, name);
     let keys = data.iter().filter(|(key, _)| key.ends_with(REGO));
-    keys.map(move |(key, text)| (format!("{prefix}{key}"), text.clone()))
+    keys.map(move |(key, text)| (format!("{prefix}{key}"), text.as_str()))
 }
 
 fn prefix(place: &str, name: &str) -> String {
@@ -85,11 +85,16 @@ fn prefix(place: &str, name: &str) -> String {
 
 /// Every module of a world that could be read, whether its server can be used or not.
 pub(crate) fn all(world: &World) -> BTreeMap<String, String> {
+    texts(world).map(|(name, text)| (name, text.to_owned())).collect()
+}
+
+/// The same, where they lie: what is too large is not copied.
+pub(crate) fn texts(world: &World) -> impl Iterator<Item = (String, &str)> {
     let places = [(CLUSTER_WIDE, &world.cluster_policies), ("", &world.policies)];
     let read = places.into_iter().flat_map(|(place, policies)| {
         policies.iter().filter_map(move |(name, data)| Some((place, name, data.as_ref().ok()?)))
     });
-    read.flat_map(|(place, name, data)| rego(place, name, data)).collect()
+    read.flat_map(|(place, name, data)| rego(place, name, data))
 }
 
 /// Puts the findings in the place of the ConfigMaps that they are about.

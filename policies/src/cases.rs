@@ -7,7 +7,7 @@ use cotter_core::{
     decision::{Approval, Decision},
     reason::DenyReason,
 };
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::{
@@ -16,7 +16,7 @@ use crate::{
 };
 
 /// One file of cases.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Cases {
     /// What they are about.
@@ -32,7 +32,7 @@ pub struct Cases {
 }
 
 /// One case.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Case {
     /// What it says, as a sentence.
@@ -54,7 +54,7 @@ pub struct Case {
 }
 
 /// What a decision has to be. What is left out is not looked at, but for the reasons.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub struct Expect {
     /// Whether it is allowed.

@@ -8,14 +8,16 @@ use std::{collections::BTreeMap, fmt};
 mod builtins;
 mod dry;
 mod graph;
+mod negation;
+mod recursion;
 mod rules;
 mod text;
 
 use regorus::unstable::{Module, Span};
 
-pub(crate) use dry::dry_run;
+pub use builtins::allowed;
 
-use crate::{engine::Engines, library, modules::glue, syntax};
+use crate::{engine::Engines, guard::Review, library, modules::glue, syntax};
 
 /// Modules of one server.
 pub const MAX_MODULES: usize = 32;
@@ -84,10 +86,13 @@ impl Finding {
 
     /// At a place of the syntax tree.
     fn span(span: &Span, message: impl Into<String>, help: impl Into<String>) -> Self {
-        Self::at(span.source.get_path(), span.source.get_contents(), (span.line, span.col), message, help)
+        let text = span.source.get_contents();
+        Self::at(span.source.get_path(), text, syntax::place(text, span.start), message, help)
     }
 }
 
+/// Where the check is while it is busy with no single module.
+const TOGETHER: &str = "";
 /// Characters of an offending line that are shown.
 const SHOWN: usize = 160;
 
@@ -116,6 +121,11 @@ pub fn utf8(file: &str, bytes: &[u8]) -> Result<String, Finding> {
     text::utf8(file, bytes)
 }
 
+/// What is too large to be looked at any further, or even to be copied.
+pub fn oversized<'a>(modules: impl IntoIterator<Item = (&'a str, &'a str)>) -> Vec<Finding> {
+    modules.into_iter().filter_map(|(name, text)| text::size(name, text)).collect()
+}
+
 /// The stages that need no parser: they are linear in the text, whatever is in it.
 ///
 /// # Errors
@@ -130,8 +140,37 @@ pub fn before_parsing(modules: &BTreeMap<String, String>) -> Result<(), Findings
 /// # Errors
 /// Everything that is wrong with them; they are not used then.
 pub fn check(modules: &BTreeMap<String, String>) -> Result<Checked, Findings> {
+    check_telling(modules, &mut |_| {})
+}
+
+/// All stages, and what is only worth a warning. Says which module it is busy with, for whoever has to stop it.
+pub(crate) fn review(modules: &BTreeMap<String, String>, at: &mut dyn FnMut(&str)) -> Review {
+    match check_telling(modules, at) {
+        Err(findings) => Review { findings: findings.0, warnings: Vec::new() },
+        Ok(checked) => {
+            let warnings = checked.modules.iter().flat_map(negation::warnings).collect();
+            Review { findings: dry::dry_run(&checked, modules, at), warnings }
+        }
+    }
+}
+
+/// What is wrong with tests that would take the process with it: rules that use themselves. Tests may do what modules may not.
+pub(crate) fn check_tests(
+    modules: &BTreeMap<String, String>,
+    tests: &BTreeMap<String, String>,
+    at: &mut dyn FnMut(&str),
+) -> Result<(), Findings> {
+    let all: BTreeMap<String, String> =
+        modules.iter().chain(tests).map(|(name, text)| (name.clone(), text.clone())).collect();
+    let (parsed, findings) = parse(&all, at);
+    passed(findings)?;
+    passed(recursion::cycle(&parsed).into_iter().collect())
+}
+
+fn check_telling(modules: &BTreeMap<String, String>, at: &mut dyn FnMut(&str)) -> Result<Checked, Findings> {
     before_parsing(modules)?;
-    let (parsed, findings) = parse(modules);
+    let (parsed, findings) = parse(modules, at);
+    at(TOGETHER);
     passed(findings)?;
     passed(rules::check(&parsed))?;
     match Engines::new(sources(modules, &glue(&parsed)).iter().copied()) {
@@ -164,9 +203,10 @@ fn count(modules: &BTreeMap<String, String>) -> Option<Finding> {
     Some(Finding::at(name, "", (1, 1), message, "join modules that belong together"))
 }
 
-fn parse(modules: &BTreeMap<String, String>) -> (Vec<Module>, Vec<Finding>) {
+fn parse(modules: &BTreeMap<String, String>, at: &mut dyn FnMut(&str)) -> (Vec<Module>, Vec<Finding>) {
     let (mut parsed, mut findings) = (Vec::new(), Vec::new());
     for (name, text) in modules {
+        at(name);
         match syntax::parse(name, text) {
             Ok(module) => parsed.push(module),
             Err(error) => findings.push(text::engine_error(modules, &error)),

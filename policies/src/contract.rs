@@ -39,6 +39,28 @@ pub(crate) fn missing(path: &[Step]) -> Option<String> {
     None
 }
 
+/// The first member on a path that an input can be without, where it has all before it.
+pub(crate) fn optional(path: &[Step]) -> Option<String> {
+    let mut at = schema();
+    let mut walked = "input".to_owned();
+    for (depth, step) in path.iter().enumerate() {
+        at = resolve(at);
+        let Step::Name(name) = step else { return Some(format!("{walked}[…]")) };
+        walked = format!("{walked}.{name}");
+        // A module is always asked about one tool.
+        let is_tool = depth == 0 && name == "tool";
+        let Some(member) = at.pointer(&format!("/properties/{name}")) else { return Some(walked) };
+        let required =
+            at.get("required").and_then(Value::as_array).is_some_and(|all| all.iter().any(|one| one == name));
+        // What has a default other than null is written in every input.
+        if !is_tool && !required && member.get("default").is_none_or(Value::is_null) {
+            return Some(walked);
+        }
+        at = member;
+    }
+    None
+}
+
 /// Follows `$ref`, and `anyOf` with null, which is how an optional member is written.
 fn resolve(mut at: &'static Value) -> &'static Value {
     for _ in 0..8 {

@@ -11,6 +11,10 @@ use cotter_core::reason::DenyReason;
 use regorus::{Engine, Value, utils::limits::ExecutionTimerConfig};
 use rustix::time::{ClockId, clock_gettime};
 
+mod growth;
+
+pub(crate) use growth::{begin, bound};
+
 /// What one evaluation may take. A decision takes 40 µs; what takes 500 times as long is not a policy.
 pub(crate) const BUDGET: Duration = Duration::from_millis(20);
 /// How often the interpreter looks at the clock, in steps: at 64 it costs 3 %, at 1 it costs 24 %.
@@ -28,7 +32,7 @@ const KEPT: usize = 32;
 /// Bytes of arguments that an idle engine may hold on to; as values they are several times as large.
 const KEPT_INPUT: usize = 16 * 1024;
 
-const WARM_UP: &str = "data.cotter.scopes.stated";
+pub(crate) const WARM_UP: &str = "data.cotter.scopes.stated";
 
 /// Engines that hold the same prepared modules.
 pub(crate) struct Engines {
@@ -59,6 +63,7 @@ impl Engines {
     pub(crate) fn new<'a>(modules: impl IntoIterator<Item = (&'a str, &'a str)>) -> Result<Self, String> {
         let mut engine = Engine::new();
         engine.set_strict_builtin_errors(true);
+        bound(&mut engine)?;
         for (name, source) in modules {
             engine.add_policy(name.to_owned(), source.to_owned()).map_err(|error| error.to_string())?;
         }
@@ -117,6 +122,7 @@ pub(crate) fn eval(engine: &mut Engine, rule: &str, input: &Value, budget: Durat
 /// A builtin that panics (the engine's `sprintf` can) refuses this one decision; such an engine must not be used again.
 fn eval_once(engine: &mut Engine, rule: &str, input: &Value) -> Result<Value, EvalError> {
     engine.set_input(input.clone());
+    begin();
     let outcome = catch_unwind(AssertUnwindSafe(|| engine.eval_rule(rule.to_owned())));
     let outcome = outcome.map_err(|_| EvalError::new(false, "the engine failed"))?;
     outcome.map_err(|error| {
@@ -147,12 +153,27 @@ impl<'a> Said<'a> {
         let place = text.split("--> ").nth(1).and_then(|rest| rest.lines().next()).and_then(|line| {
             let mut parts = line.trim().rsplitn(3, ':');
             let (column, line) = (parts.next()?.parse().ok()?, parts.next()?.parse().ok()?);
-            Some((parts.next()?, line, column))
+            let shown = text.lines().find_map(|shown| shown.trim_start().strip_prefix(&format!("{line} | ")));
+            Some((parts.next()?, line, shown.map_or(column, |shown| characters(shown, column))))
         });
         let message = text.split("error: ").nth(1).unwrap_or(text);
         let message = message.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or("no reason given");
         Self { place, message }
     }
+}
+
+/// The engine counts a tab as four columns.
+fn characters(line: &str, column: u32) -> u32 {
+    let mut at = 1;
+    let mut characters = 1;
+    for c in line.chars() {
+        if at >= column {
+            return characters;
+        }
+        at += if c == '\t' { 4 } else { 1 };
+        characters += 1;
+    }
+    characters + column.saturating_sub(at)
 }
 
 impl EvalError {

@@ -1,44 +1,51 @@
-//! The check in a process of its own, which can be stopped: the parser takes time exponential in nesting, and a recursion that the
-//! check did not foresee overflows the stack and takes its process with it. A policy text meets a long-lived process only after it
-//! passed here.
+//! What reads and tries policy in a process of its own, which can be stopped: the parser takes time exponential in nesting, and a
+//! recursion that the check did not foresee overflows the stack and takes its process with it. A policy text meets a long-lived process
+//! only after it passed here; tests and trials of policy stay here altogether.
 //!
 //! The child is the same program, started with a word that its `main` knows ([`Guard::new`], [`serve`]).
 
-use std::{
-    collections::BTreeMap,
-    ffi::OsString,
-    io::{self, Read as _, Write as _},
-    path::PathBuf,
-    process::{Child, Command, ExitCode, ExitStatus, Stdio},
-    thread,
-    time::{Duration, Instant},
+mod child;
+mod serve;
+
+use std::{collections::BTreeMap, ffi::OsString, io, path::PathBuf, time::Duration};
+
+use serde::{Deserialize, Serialize};
+pub use serve::serve;
+
+use crate::{
+    check::{self, Finding, Findings},
+    sandbox::{Evaluation, Report, Suite},
 };
 
-use rustix::process::{Resource, Rlimit, setrlimit};
+/// What one child may take.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Limits {
+    /// Seconds of processor time.
+    pub cpu_seconds: u64,
+    /// Bytes of address space: the program itself, one stack and what a rule set needs.
+    pub memory: u64,
+    /// Time on the wall: longer than the processor time, for a machine that is busy with something else.
+    pub patience: Duration,
+}
 
-use crate::check::{self, Finding, Findings};
-
-/// Seconds of processor time for one check: the largest rule set that passes takes a few hundredths.
-const CPU_SECONDS: u64 = 1;
-/// Bytes of address space: the program itself, one stack and what a rule set needs. What needs more is stopped.
-const MEMORY: u64 = 1 << 30;
-/// Longer than the processor time, for a machine that is busy with something else.
-const PATIENCE: Duration = Duration::from_secs(15);
-/// How often the child is looked at.
-const LOOK: Duration = Duration::from_millis(2);
-/// Bytes of an answer that are read.
-const ANSWER: u64 = 4 << 20;
-/// Stack of the thread that checks: rules of the longest chain that passes need more than the usual 2 MiB.
-const STACK: usize = 64 << 20;
+impl Limits {
+    /// For a check: the largest rule set that passes takes a few hundredths of a second.
+    pub const CHECK: Self = Self { cpu_seconds: 1, memory: 1 << 30, patience: Duration::from_secs(15) };
+    /// For one decision and its explanation.
+    pub const EVAL: Self = Self { cpu_seconds: 5, ..Self::CHECK };
+    /// For the tests and cases of a folder: each has its own budget, and there can be thousands.
+    pub const TEST: Self = Self { cpu_seconds: 60, patience: Duration::from_secs(180), ..Self::CHECK };
+}
 
 /// A program to check with.
 #[derive(Debug, Clone)]
 pub struct Guard {
     program: PathBuf,
     word: OsString,
+    limits: Option<Limits>,
 }
 
-/// Why modules could not be checked at all.
+/// Why a child gave no answer.
 #[derive(Debug, thiserror::Error)]
 pub enum GuardError {
     /// The child cannot be started or spoken with.
@@ -49,12 +56,48 @@ pub enum GuardError {
         /// Why.
         source: io::Error,
     },
+    /// The child was stopped, or ended by itself before it was done.
+    #[error("failed to run the rules{}: {how}", at.as_ref().map_or(String::new(), |at| format!(" at {at}")))]
+    Stopped {
+        /// What it said last that it was doing.
+        at: Option<String>,
+        /// Which limit it hit.
+        how: String,
+    },
+    /// The rules, the tests or the input cannot be used.
+    #[error("{0}")]
+    Unusable(String),
 }
 
-/// What became of a child.
-enum Ended {
-    Answered(Vec<u8>),
-    Stopped(String),
+/// What a check finds.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Review {
+    /// What keeps the modules from being used.
+    pub findings: Vec<Finding>,
+    /// What they may mean otherwise than their author thinks; it keeps nothing from being used.
+    pub warnings: Vec<Finding>,
+}
+
+/// What a child is asked.
+#[derive(Serialize, Deserialize)]
+pub(crate) struct Question {
+    limits: Limits,
+    job: Job,
+}
+
+#[derive(Serialize, Deserialize)]
+pub(crate) enum Job {
+    Check { modules: BTreeMap<String, String> },
+    Test(Box<Suite>),
+    Eval { modules: BTreeMap<String, String>, input: serde_json::Value, explain: bool },
+}
+
+/// What a child says, a line each: what it begins with, and at last what came of it.
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Line<T> {
+    At(String),
+    Done(T),
 }
 
 impl Guard {
@@ -63,13 +106,20 @@ impl Guard {
     /// # Errors
     /// The program's own path is not known.
     pub fn new(word: impl Into<OsString>) -> io::Result<Self> {
-        Ok(Self { program: std::env::current_exe()?, word: word.into() })
+        Ok(Self::of(std::env::current_exe()?, word))
     }
 
     /// A guard that starts another program.
     #[must_use]
     pub fn of(program: PathBuf, word: impl Into<OsString>) -> Self {
-        Self { program, word: word.into() }
+        Self { program, word: word.into(), limits: None }
+    }
+
+    /// The same with other limits for whatever it is asked.
+    #[must_use]
+    pub fn with_limits(mut self, limits: Limits) -> Self {
+        self.limits = Some(limits);
+        self
     }
 
     /// Checks the modules of one server. What is refused without a parser is refused here; the rest meets the child only.
@@ -77,101 +127,77 @@ impl Guard {
     /// # Errors
     /// The checker cannot be started. Whatever the modules do is a finding.
     pub fn check(&self, modules: &BTreeMap<String, String>) -> Result<Result<(), Findings>, GuardError> {
+        let findings = self.review(modules)?.findings;
+        Ok(if findings.is_empty() { Ok(()) } else { Err(Findings(findings)) })
+    }
+
+    /// The same, with what keeps nothing from being used.
+    ///
+    /// # Errors
+    /// As for [`Guard::check`].
+    pub fn review(&self, modules: &BTreeMap<String, String>) -> Result<Review, GuardError> {
         if let Err(findings) = check::before_parsing(modules) {
-            return Ok(Err(findings));
+            return Ok(Review { findings: findings.0, warnings: Vec::new() });
         }
-        match self.ask(modules)? {
-            Ended::Answered(answer) => Ok(read(modules, &answer)),
-            Ended::Stopped(_) if modules.len() > 1 => self.one_by_one(modules),
-            Ended::Stopped(how) => Ok(Err(stopped(modules, &how))),
+        match self.ask(Limits::CHECK, Job::Check { modules: modules.clone() }) {
+            Err(GuardError::Stopped { at, how }) => Ok(stopped(modules, at.as_deref(), &how)),
+            answer => answer,
         }
     }
 
-    /// Which of several modules it was: each is checked by itself, and if none is at fault alone, all are.
-    fn one_by_one(&self, modules: &BTreeMap<String, String>) -> Result<Result<(), Findings>, GuardError> {
-        let mut findings = Vec::new();
-        for (name, text) in modules {
-            if let Err(found) = self.check(&BTreeMap::from([(name.clone(), text.clone())]))? {
-                findings.extend(found.0);
+    /// Runs tests and cases.
+    ///
+    /// # Errors
+    /// Modules that do not pass the check, tests that cannot be run, and whatever ends the child.
+    pub fn test(&self, suite: Suite) -> Result<Report, GuardError> {
+        for files in [&suite.modules, &suite.tests] {
+            check::before_parsing(files).map_err(|findings| GuardError::Unusable(findings.to_string()))?;
+        }
+        self.ask::<Result<Report, String>>(Limits::TEST, Job::Test(Box::new(suite)))?.map_err(GuardError::Unusable)
+    }
+
+    /// Decides on one input.
+    ///
+    /// # Errors
+    /// Modules that do not pass the check, an input that is not a JSON value the engine takes, and whatever ends the child.
+    pub fn eval(
+        &self,
+        modules: &BTreeMap<String, String>,
+        input: &serde_json::Value,
+        explain: bool,
+    ) -> Result<Evaluation, GuardError> {
+        check::before_parsing(modules).map_err(|findings| GuardError::Unusable(findings.to_string()))?;
+        let job = Job::Eval { modules: modules.clone(), input: input.clone(), explain };
+        self.ask::<Result<Evaluation, String>>(Limits::EVAL, job)?.map_err(GuardError::Unusable)
+    }
+
+    fn ask<T: for<'de> Deserialize<'de>>(&self, limits: Limits, job: Job) -> Result<T, GuardError> {
+        let failed = |source: io::Error| GuardError::Start { program: self.program.clone(), source };
+        let limits = self.limits.unwrap_or(limits);
+        let question = serde_json::to_vec(&Question { limits, job }).map_err(|error| failed(error.into()))?;
+        let ended = child::run(&self.program, &self.word, question, limits).map_err(failed)?;
+        let (mut at, mut done) = (None, None);
+        for line in ended.answer.split(|byte| *byte == b'\n') {
+            match serde_json::from_slice(line) {
+                Ok(Line::At(place)) => at = Some(place),
+                Ok(Line::Done(answer)) => done = Some(answer),
+                Err(_) => {}
             }
         }
-        if findings.is_empty() {
-            return Ok(Err(stopped(modules, "together they took too much")));
+        match (ended.stopped, done) {
+            (None, Some(answer)) => Ok(answer),
+            (None, None) => Err(GuardError::Stopped { at, how: "the check gave no answer".to_owned() }),
+            (Some(how), _) => Err(GuardError::Stopped { at, how }),
         }
-        Ok(Err(Findings(findings)))
-    }
-
-    fn ask(&self, modules: &BTreeMap<String, String>) -> Result<Ended, GuardError> {
-        let failed = |source: io::Error| GuardError::Start { program: self.program.clone(), source };
-        let mut command = Command::new(&self.program);
-        command.arg(&self.word).env_clear().stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
-        let mut child = command.spawn().map_err(failed)?;
-        let question = serde_json::to_vec(modules).map_err(|error| failed(error.into()))?;
-        let (input, output) = (child.stdin.take(), child.stdout.take());
-        // A child that is stopped closes its ends, so both threads end with it.
-        let writer = thread::spawn(move || input.map(|mut input| input.write_all(&question)));
-        let reader = thread::spawn(move || {
-            let mut answer = Vec::new();
-            output.map(|output| output.take(ANSWER).read_to_end(&mut answer));
-            answer
-        });
-        let status = wait(&mut child).map_err(failed)?;
-        drop(writer.join());
-        let answer = reader.join().unwrap_or_default();
-        Ok(match status {
-            Some(status) if status.success() => Ended::Answered(answer),
-            Some(status) => Ended::Stopped(format!("the check ended with {status}")),
-            None => Ended::Stopped(format!("the check did not end within {} s", PATIENCE.as_secs())),
-        })
     }
 }
 
-fn wait(child: &mut Child) -> io::Result<Option<ExitStatus>> {
-    let end = Instant::now() + PATIENCE;
-    while Instant::now() < end {
-        if let Some(status) = child.try_wait()? {
-            return Ok(Some(status));
-        }
-        thread::sleep(LOOK);
-    }
-    child.kill()?;
-    child.wait()?;
-    Ok(None)
-}
-
-fn read(modules: &BTreeMap<String, String>, answer: &[u8]) -> Result<(), Findings> {
-    match serde_json::from_slice::<Vec<Finding>>(answer) {
-        Ok(findings) if findings.is_empty() => Ok(()),
-        Ok(findings) => Err(Findings(findings)),
-        Err(_) => Err(stopped(modules, "the check gave no answer")),
-    }
-}
-
-fn stopped(modules: &BTreeMap<String, String>, how: &str) -> Findings {
+/// The module that the child was busy with, or all of them where it was busy with them together.
+fn stopped(modules: &BTreeMap<String, String>, at: Option<&str>, how: &str) -> Review {
     let help = "split large rules, and take apart what is nested deeply";
     let message = format!("the policy takes too much to read: {how}");
+    let culprits =
+        modules.iter().filter(|(name, _)| at.is_none_or(|at| at == name.as_str() || !modules.contains_key(at)));
     let finding = |(name, text): (&String, &String)| Finding::at(name, text, (1, 1), message.clone(), help);
-    Findings(modules.iter().map(finding).collect())
-}
-
-/// The child: reads modules from standard input, checks them under limits, and writes findings to standard output.
-#[must_use]
-pub fn serve() -> ExitCode {
-    let limit = |resource, value| setrlimit(resource, Rlimit { current: Some(value), maximum: Some(value) });
-    if limit(Resource::Cpu, CPU_SECONDS).and(limit(Resource::As, MEMORY)).and(limit(Resource::Core, 0)).is_err() {
-        return ExitCode::from(2);
-    }
-    let checker = thread::Builder::new().stack_size(STACK).spawn(|| -> Option<Vec<u8>> {
-        let modules: BTreeMap<String, String> = serde_json::from_reader(io::stdin().lock()).ok()?;
-        let findings = match check::check(&modules) {
-            Ok(checked) => check::dry_run(&checked, &modules),
-            Err(findings) => findings.0,
-        };
-        serde_json::to_vec(&findings).ok()
-    });
-    let answer = checker.ok().and_then(|checker| checker.join().ok()).flatten();
-    match answer.map(|answer| io::stdout().lock().write_all(&answer)) {
-        Some(Ok(())) => ExitCode::SUCCESS,
-        _ => ExitCode::from(2),
-    }
+    Review { findings: culprits.map(finding).collect(), warnings: Vec::new() }
 }

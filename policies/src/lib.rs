@@ -31,4 +31,6 @@ pub use ask::{Ask, ListAsk, Listed, PinFacts, Verdict};
 pub use authority::Authority;
 pub use policy::{Policy, PolicyError};
 pub use reads::Reads;
-pub use sandbox::{Coverage, Layer, Sandbox, SandboxError, Test};
+pub use sandbox::{
+    Coverage, Evaluation, Explanation, Layer, Report, Row, RuleReport, Sandbox, SandboxError, Stop, Suite, Test,
+};

@@ -3,13 +3,18 @@
 
 mod called;
 mod explain;
+mod probe;
+mod rules;
+mod suite;
 
 use std::{collections::BTreeMap, time::Duration};
 
 use cotter_core::decision::Decision;
-pub use explain::Layer;
+pub use explain::{Evaluation, Explanation, Layer};
 use regorus::{Engine, Value};
-use serde::Serialize;
+pub use rules::{RuleReport, Stop};
+use serde::{Deserialize, Serialize};
+pub use suite::{Report, Row, Suite};
 
 use crate::{
     answer::{self, Answer},
@@ -32,7 +37,7 @@ pub struct Sandbox {
 }
 
 /// A file's lines that were evaluated, and those that could have been.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Coverage {
     /// The file.
     pub file: String,
@@ -77,6 +82,7 @@ impl Sandbox {
         let mut engine = Engine::new();
         engine.set_strict_builtin_errors(true);
         engine.set_enable_coverage(true);
+        engine::bound(&mut engine).map_err(SandboxError::Failed)?;
         let checked = check::check(modules).map_err(SandboxError::Refused)?;
         for (name, text) in sources(modules, &glue(&checked.modules)) {
             let added = engine.add_policy(name.to_owned(), text.to_owned());
@@ -144,6 +150,14 @@ impl Sandbox {
     /// # Errors
     /// A file that is not Rego.
     pub fn test(&mut self, files: &BTreeMap<String, String>) -> Result<Vec<Test>, SandboxError> {
+        self.test_telling(files, &mut |_| {})
+    }
+
+    fn test_telling(
+        &mut self,
+        files: &BTreeMap<String, String>,
+        at: &mut dyn FnMut(&str),
+    ) -> Result<Vec<Test>, SandboxError> {
         let mut rules = Vec::new();
         for (file, text) in files {
             let module = syntax::parse(file, text).map_err(SandboxError::Tests)?;
@@ -163,7 +177,11 @@ impl Sandbox {
         }
         rules.sort();
         rules.dedup();
-        Ok(rules.into_iter().map(|rule| self.run(rule)).collect())
+        let mut run = |rule: String| {
+            at(&rule);
+            self.run(rule)
+        };
+        Ok(rules.into_iter().map(&mut run).collect())
     }
 
     fn run(&mut self, rule: String) -> Test {

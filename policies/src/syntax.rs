@@ -3,7 +3,7 @@
 
 use regorus::{
     Source,
-    unstable::{Expr, Literal, LiteralStmt, Module, Parser, Query, Ref, Rule, RuleAssign, RuleHead, Span},
+    unstable::{ArithOp, Expr, Literal, LiteralStmt, Module, Parser, Query, Ref, Rule, RuleAssign, RuleHead, Span},
 };
 
 /// One step of a reference.
@@ -29,6 +29,10 @@ pub(crate) trait Visit {
     fn call(&mut self, function: &Expr, arguments: &[Ref<Expr>]);
     /// A `with` modifier.
     fn with(&mut self, span: &Span);
+    /// Two values are multiplied, neither of them a number in the text.
+    fn product(&mut self, _span: &Span) {}
+    /// An expression stands under `not`.
+    fn not(&mut self, _expr: &Expr) {}
 }
 
 /// Parses a module.
@@ -44,6 +48,29 @@ pub(crate) fn parse(name: &str, text: &str) -> Result<Module, String> {
     };
     let module = parsed();
     module.map_err(|error| error.to_string())
+}
+
+/// The byte where an expression begins. The engine's span of a call or of an operator has the place of what follows its first part.
+pub(crate) fn start(expr: &Expr) -> u32 {
+    let first = match expr {
+        Expr::Call { fcn, .. } => Some(fcn),
+        Expr::RefDot { refr, .. } | Expr::RefBrack { refr, .. } => Some(refr),
+        Expr::BinExpr { lhs, .. }
+        | Expr::BoolExpr { lhs, .. }
+        | Expr::ArithExpr { lhs, .. }
+        | Expr::AssignExpr { lhs, .. } => Some(lhs),
+        Expr::Membership { key, value, .. } => Some(key.as_ref().unwrap_or(value)),
+        _ => None,
+    };
+    first.map_or(expr.span().start, |first| start(first).min(expr.span().start))
+}
+
+/// The line and the column, from 1, of a byte: columns are characters, where the engine counts a tab as four.
+pub(crate) fn place(text: &str, start: u32) -> (u32, u32) {
+    let before = text.get(..usize::try_from(start).unwrap_or(usize::MAX)).unwrap_or(text);
+    let line = before.bytes().filter(|byte| *byte == b'\n').count() + 1;
+    let column = before.rsplit('\n').next().unwrap_or_default().chars().count() + 1;
+    (u32::try_from(line).unwrap_or(u32::MAX), u32::try_from(column).unwrap_or(u32::MAX))
 }
 
 /// A reference taken apart: the root variable and the steps. `None` where it does not start at a variable.
@@ -151,25 +178,31 @@ fn walk_assign(assign: Option<&RuleAssign>, visit: &mut impl Visit) {
 }
 
 fn walk_query(query: &Query, visit: &mut impl Visit) {
-    for LiteralStmt { literal, with_mods, .. } in &query.stmts {
-        match literal {
-            Literal::SomeVars { vars, .. } => vars.iter().for_each(|name| visit.local(name.text(), name)),
-            Literal::SomeIn { key, value, collection, .. } => {
-                key.iter().chain([value]).for_each(|pattern| walk_pattern(pattern, visit));
-                walk(collection, visit);
-            }
-            Literal::Expr { expr, .. } | Literal::NotExpr { expr, .. } => walk(expr, visit),
-            Literal::Every { key, value, domain, query, .. } => {
-                key.iter().chain([value]).for_each(|name| visit.local(name.text(), name));
-                walk(domain, visit);
-                walk_query(query, visit);
-            }
+    query.stmts.iter().for_each(|statement| walk_statement(statement, visit));
+}
+
+fn walk_statement(LiteralStmt { literal, with_mods, .. }: &LiteralStmt, visit: &mut impl Visit) {
+    match literal {
+        Literal::SomeVars { vars, .. } => vars.iter().for_each(|name| visit.local(name.text(), name)),
+        Literal::SomeIn { key, value, collection, .. } => {
+            key.iter().chain([value]).for_each(|pattern| walk_pattern(pattern, visit));
+            walk(collection, visit);
         }
-        for with in with_mods {
-            visit.with(&with.span);
-            walk(&with.refr, visit);
-            walk(&with.r#as, visit);
+        Literal::Expr { expr, .. } => walk(expr, visit),
+        Literal::NotExpr { expr, .. } => {
+            visit.not(expr);
+            walk(expr, visit);
         }
+        Literal::Every { key, value, domain, query, .. } => {
+            key.iter().chain([value]).for_each(|name| visit.local(name.text(), name));
+            walk(domain, visit);
+            walk_query(query, visit);
+        }
+    }
+    for with in with_mods {
+        visit.with(&with.span);
+        walk(&with.refr, visit);
+        walk(&with.r#as, visit);
     }
 }
 
@@ -207,6 +240,10 @@ fn walk_indices(expr: &Expr, visit: &mut impl Visit) {
 
 fn walk_all<'a>(exprs: impl IntoIterator<Item = &'a Ref<Expr>>, visit: &mut impl Visit) {
     exprs.into_iter().for_each(|expr| walk(expr, visit));
+}
+
+fn is_number(expr: &Expr) -> bool {
+    matches!(expr, Expr::Number { .. })
 }
 
 /// Walks an expression.
@@ -252,9 +289,13 @@ fn walk(expr: &Expr, visit: &mut impl Visit) {
             }
             walk(rhs, visit);
         }
-        Expr::BinExpr { lhs, rhs, .. } | Expr::BoolExpr { lhs, rhs, .. } | Expr::ArithExpr { lhs, rhs, .. } => {
+        Expr::ArithExpr { op, lhs, rhs, span, .. } => {
+            if matches!(op, ArithOp::Mul) && ![lhs, rhs].iter().any(|side| is_number(side)) {
+                visit.product(span);
+            }
             walk_all([lhs, rhs], visit);
         }
+        Expr::BinExpr { lhs, rhs, .. } | Expr::BoolExpr { lhs, rhs, .. } => walk_all([lhs, rhs], visit),
         Expr::Membership { key, value, collection, .. } => walk_all(key.iter().chain([value, collection]), visit),
     }
 }

@@ -4,11 +4,17 @@ use std::path::PathBuf;
 
 use clap::Args;
 use cotter_core::strict::{self, Limits};
-use cotter_policies::{Layer, Sandbox};
+use cotter_policies::{Coverage, guard::Guard};
 use serde_json::{Value, json};
 
-use super::sources::Sources;
-use crate::failure::{Doing as _, Failure, Outcome};
+use super::sources::{self, Sources};
+use crate::{
+    CHECK_WORD,
+    failure::{Doing as _, Failure, Outcome},
+};
+
+/// Bytes of an input: what a sidecar takes of a request by default, and some more for the rest.
+const MAX_INPUT: u64 = 4 << 20;
 
 /// Decide on one input and print the decision
 #[derive(Debug, Args)]
@@ -22,7 +28,7 @@ pub(crate) struct Options {
     /// Policy modules, or folders of them; only the library by default
     #[arg(long, value_name = "FILE", num_args = 1..)]
     policy: Vec<PathBuf>,
-    /// Say too what each layer found, and which lines were evaluated
+    /// Say too what each layer found, which rules fired, where each of the others stopped, and which lines were evaluated
     #[arg(long)]
     explain: bool,
 }
@@ -30,39 +36,32 @@ pub(crate) struct Options {
 /// Runs the command.
 pub(crate) fn run(options: &Options) -> Outcome {
     let name = options.input.display();
-    let bytes = std::fs::read(&options.input).doing(format!("read {name}"))?;
+    let bytes = sources::bytes(&options.input, MAX_INPUT)?
+        .ok_or_else(|| Failure::cannot(format!("the input {name} has more than {MAX_INPUT} bytes")))?;
     let input = strict::parse(&bytes, Limits::default()).doing(format!("read {name}"))?;
     let sources = Sources::read(&options.policy)?;
     if let Some(finding) = sources.unreadable.first() {
         return Err(Failure::cannot(finding.to_string()));
     }
-    let mut sandbox = Sandbox::new(&sources.modules).map_err(|error| Failure::cannot(error.to_string()))?;
-    let (decision, delegation) = sandbox.decide(&input).map_err(|error| Failure::cannot(error.to_string()))?;
-    let mut told = serde_json::to_value(&decision).doing("write the decision")?;
+    let guard = Guard::new(CHECK_WORD).doing("find this program")?;
+    let evaluation = guard.eval(&sources.modules, &input, options.explain);
+    let evaluation = evaluation.map_err(|error| Failure::cannot(error.to_string()))?;
+    let mut told = serde_json::to_value(&evaluation.decision).doing("write the decision")?;
     if let Some(told) = told.as_object_mut() {
-        told.extend(delegation.map(|name| ("delegation".to_owned(), Value::String(name))));
-        if options.explain {
-            told.insert(
-                "layers".to_owned(),
-                layers(&sandbox.explain(&input).map_err(|error| Failure::cannot(error.to_string()))?),
-            );
-            told.insert("evaluated".to_owned(), evaluated(&sandbox, &sources));
+        told.extend(evaluation.delegation.map(|name| ("delegation".to_owned(), Value::String(name))));
+        if let Some(explanation) = &evaluation.explanation {
+            told.insert("layers".to_owned(), json!(explanation.layers));
+            told.insert("rules".to_owned(), json!(explanation.rules));
+            told.insert("evaluated".to_owned(), evaluated(&explanation.coverage, &sources));
         }
     }
     println!("{}", serde_json::to_string_pretty(&told).doing("write the decision")?);
-    if decision.allow { Ok(()) } else { Err(Failure::no("")) }
-}
-
-fn layers(layers: &[Layer]) -> Value {
-    let told = layers
-        .iter()
-        .map(|layer| json!({"layer": layer.name, "refuses": layer.refuses, "asks": layer.asks, "found": layer.found}));
-    Value::Array(told.collect())
+    if evaluation.decision.allow { Ok(()) } else { Err(Failure::no("")) }
 }
 
 /// The lines of the person's own modules: those that were evaluated, and those that were not.
-fn evaluated(sandbox: &Sandbox, sources: &Sources) -> Value {
-    let own = sandbox.coverage().into_iter().filter(|coverage| sources.modules.contains_key(&coverage.file));
+fn evaluated(coverage: &[Coverage], sources: &Sources) -> Value {
+    let own = coverage.iter().filter(|coverage| sources.modules.contains_key(&coverage.file));
     let line = |file: &str, line: &u32| {
         let text = sources.modules.get(file).and_then(|text| text.lines().nth(line.saturating_sub(1) as usize));
         json!({"line": line, "text": text.unwrap_or_default().trim()})

@@ -3,7 +3,7 @@
 use std::{
     collections::BTreeMap,
     fs::File,
-    io::{BufRead as _, BufReader},
+    io::{BufRead as _, BufReader, Read as _},
     path::PathBuf,
 };
 
@@ -26,7 +26,7 @@ use crate::{
 /// Decide recorded calls again, under changed manifests and policies
 #[derive(Debug, Args)]
 #[command(
-    after_help = "A record has no arguments: and no definition of the tool: a call whose decision would read either is counted apart, as not decided again.\nExit status: 0 nothing differs, 1 something does, 2 it could not be replayed."
+    after_help = "A record has neither arguments nor the definition of the tool: a call whose decision would read either is counted apart, as not decided again.\nIt has neither the pin's state nor the line of the protocol: tools count as approved, and the protocol as the modern one.\nExit status: 0 nothing differs, 1 something does, 2 it could not be replayed."
 )]
 pub(crate) struct Options {
     /// The audit: lines of JSON, as the sidecar and `cotter up` write them
@@ -39,6 +39,9 @@ pub(crate) struct Options {
     namespace: Namespace,
 }
 
+/// Bytes of one record. Names and subjects are bounded, so a record is a few kilobytes at most.
+const MAX_RECORD: u64 = 1 << 20;
+
 #[derive(Debug, Default)]
 struct Count {
     same: u64,
@@ -46,35 +49,40 @@ struct Count {
     undecided: u64,
     others: u64,
     strangers: u64,
+    /// Lines that are no record as this program knows them, and what is wrong with the first.
+    unread: u64,
+    first_unread: Option<String>,
 }
 
 /// Runs the command.
 pub(crate) fn run(options: &Options) -> Outcome {
     let snapshots = offline::snapshots(&options.against, options.namespace.as_str())?;
     let policies = policies(&snapshots)?;
-    let file = File::open(&options.audit).doing(format!("open {}", options.audit.display()))?;
+    let mut file = BufReader::new(File::open(&options.audit).doing(format!("open {}", options.audit.display()))?);
     let mut count = Count::default();
-    for (index, line) in BufReader::new(file).lines().enumerate() {
-        let place = || format!("{}:{}", options.audit.display(), index + 1);
-        let line = line.doing(format!("read {}", place()))?;
-        if line.trim().is_empty() {
+    let mut line = Vec::new();
+    for number in 1_u64.. {
+        let place = || format!("{}:{number}", options.audit.display());
+        line.clear();
+        let read = file.by_ref().take(MAX_RECORD).read_until(b'\n', &mut line).doing(format!("read {}", place()))?;
+        if read == 0 {
+            break;
+        }
+        let is_whole = line.last() == Some(&b'\n');
+        if !is_whole && read as u64 == MAX_RECORD {
+            return Err(Failure::cannot(format!("the record at {} has more than {MAX_RECORD} bytes", place())));
+        }
+        if line.trim_ascii().is_empty() {
             continue;
         }
-        let record: Record = serde_json::from_str(&line).doing(format!("read the record at {}", place()))?;
-        count.add(&record, &policies);
+        match serde_json::from_slice::<Record>(&line) {
+            Ok(record) => count.add(&record, &policies),
+            // Whoever writes the file may be in the middle of its last line.
+            Err(_) if !is_whole => eprintln!("cotter: the last record, at {}, is not whole and was left out", place()),
+            Err(error) => count.unread(format!("failed to read the record at {}: {error}", place())),
+        }
     }
-    if count.same + count.differ + count.undecided == 0 && count.strangers > 0 {
-        let known: Vec<String> = policies.keys().map(ToString::to_string).collect();
-        let known = known.join(", ");
-        let message =
-            format!("no record is of a server of this folder ({known}): say --namespace where manifests name none");
-        return Err(Failure::cannot(message));
-    }
-    println!(
-        "{} the same, {} differ, {} not decided again, {} of other kinds",
-        count.same, count.differ, count.undecided, count.others
-    );
-    if count.differ == 0 { Ok(()) } else { Err(Failure::no("")) }
+    count.outcome(&policies)
 }
 
 fn policies(snapshots: &[Sealed]) -> Result<BTreeMap<ServerRef, Policy>, Failure> {
@@ -88,6 +96,34 @@ fn policies(snapshots: &[Sealed]) -> Result<BTreeMap<ServerRef, Policy>, Failure
 }
 
 impl Count {
+    fn unread(&mut self, why: String) {
+        self.unread += 1;
+        self.first_unread.get_or_insert(why);
+    }
+
+    /// Nothing is said to be the same where it was not decided again: what cannot be read is not calm.
+    fn outcome(&self, policies: &BTreeMap<ServerRef, Policy>) -> Outcome {
+        if self.same + self.differ + self.undecided == 0 && self.strangers > 0 {
+            let known: Vec<String> = policies.keys().map(ToString::to_string).collect();
+            let known = known.join(", ");
+            let message =
+                format!("no record is of a server of this folder ({known}): say --namespace where manifests name none");
+            return Err(Failure::cannot(message));
+        }
+        println!(
+            "{} the same, {} differ, {} not decided again, {} of other kinds",
+            self.same, self.differ, self.undecided, self.others
+        );
+        match (self.differ, &self.first_unread) {
+            (0, None) => Ok(()),
+            (0, Some(first)) => {
+                Err(Failure::cannot(format!("{} lines are no records; the first: {first}", self.unread)))
+            }
+            (_, None) => Err(Failure::no("")),
+            (_, Some(first)) => Err(Failure::no(format!("{} lines are no records; the first: {first}", self.unread))),
+        }
+    }
+
     fn add(&mut self, record: &Record, policies: &BTreeMap<ServerRef, Policy>) {
         if !policies.contains_key(&record.server) {
             self.strangers += 1;
@@ -159,6 +195,7 @@ fn by_policy(record: &Record) -> bool {
             D::PolicyTimeout,
             D::ArgumentsNotExact,
             D::ApprovalRequired,
+            D::TenantNotAdmitted,
             D::Unlisted,
         ];
         tokens.contains(&code) || rules.contains(&code)

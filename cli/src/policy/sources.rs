@@ -3,6 +3,7 @@
 use std::{
     collections::BTreeMap,
     fs,
+    io::Read as _,
     path::{Path, PathBuf},
 };
 
@@ -11,7 +12,11 @@ use cotter_policies::check::{self, Finding};
 use crate::failure::{Doing as _, Failure};
 
 /// Bytes of a file of cases.
-const MAX_CASES: u64 = 4 << 20;
+pub(super) const MAX_CASES: u64 = 4 << 20;
+/// Files that are read: a rule set has 32 modules at most, and each can have tests and cases.
+const MAX_FILES: usize = 1000;
+/// Folders inside each other.
+const MAX_DEPTH: usize = 16;
 
 /// What some paths hold.
 #[derive(Debug, Default)]
@@ -27,24 +32,31 @@ pub(crate) struct Sources {
 }
 
 impl Sources {
-    /// Reads files, and the `.rego` and `.yaml` files below folders.
+    /// Reads files, and the `.rego` and `.yaml` files below folders. Hidden ones are passed over, as are links to folders: a mounted
+    /// ConfigMap shows each of its files a second time that way.
     pub(crate) fn read(paths: &[PathBuf]) -> Result<Self, Failure> {
         let mut sources = Self::default();
         for path in paths {
             let metadata = fs::metadata(path).doing(format!("read {}", path.display()))?;
-            if metadata.is_dir() { sources.folder(path)? } else { sources.file(path)? }
+            if metadata.is_dir() { sources.folder(path, MAX_DEPTH)? } else { sources.file(path)? }
         }
         Ok(sources)
     }
 
-    fn folder(&mut self, folder: &Path) -> Result<(), Failure> {
+    fn folder(&mut self, folder: &Path, depth: usize) -> Result<(), Failure> {
         let entries = fs::read_dir(folder).doing(format!("read {}", folder.display()))?;
         let mut paths: Vec<PathBuf> = entries.filter_map(Result::ok).map(|entry| entry.path()).collect();
+        paths.retain(|path| path.file_name().is_some_and(|name| !name.as_encoded_bytes().starts_with(b".")));
         paths.sort();
         for path in paths {
-            if path.is_dir() {
-                self.folder(&path)?;
-            } else if path.extension().is_some_and(|extension| extension == "rego" || extension == "yaml") {
+            let metadata = fs::symlink_metadata(&path).doing(format!("read {}", path.display()))?;
+            if metadata.is_dir() {
+                let deeper = depth.checked_sub(1);
+                let deeper = deeper.ok_or_else(|| Failure::cannot(format!("{} lies too deep", path.display())))?;
+                self.folder(&path, deeper)?;
+            } else if !path.is_dir()
+                && path.extension().is_some_and(|extension| extension == "rego" || extension == "yaml")
+            {
                 self.file(&path)?;
             }
         }
@@ -52,15 +64,16 @@ impl Sources {
     }
 
     fn file(&mut self, path: &Path) -> Result<(), Failure> {
+        if self.modules.len() + self.tests.len() + self.cases.len() + self.unreadable.len() >= MAX_FILES {
+            return Err(Failure::cannot(format!("there are more than {MAX_FILES} files here: name fewer")));
+        }
         let name = path.display().to_string();
         let is_cases = name.ends_with(".yaml") || name.ends_with(".yml");
         let limit = if is_cases { MAX_CASES } else { check::MAX_BYTES as u64 };
-        let size = fs::metadata(path).doing(format!("read {name}"))?.len();
-        if size > limit {
-            self.unreadable.push(too_large(name, size, limit));
+        let Some(bytes) = bytes(path, limit)? else {
+            self.unreadable.push(too_large(name, limit));
             return Ok(());
-        }
-        let bytes = fs::read(path).doing(format!("read {name}"))?;
+        };
         let text = match check::utf8(&name, &bytes) {
             Ok(text) => text,
             Err(finding) => {
@@ -78,9 +91,17 @@ impl Sources {
     }
 }
 
-/// A file that is not even read.
-fn too_large(file: String, size: u64, limit: u64) -> Finding {
-    let message = format!("the file has {size} bytes and at most {limit} are taken");
+/// The bytes of a file; nothing where there are more than the limit. No more than that is read, whatever the file says of its length.
+pub(super) fn bytes(path: &Path, limit: u64) -> Result<Option<Vec<u8>>, Failure> {
+    let name = path.display();
+    let file = fs::File::open(path).doing(format!("read {name}"))?;
+    let mut bytes = Vec::new();
+    file.take(limit + 1).read_to_end(&mut bytes).doing(format!("read {name}"))?;
+    Ok((bytes.len() as u64 <= limit).then_some(bytes))
+}
+
+fn too_large(file: String, limit: u64) -> Finding {
+    let message = format!("the file has more than the {limit} bytes that are taken");
     let help = "split it by concern, or bring data in as claims, labels or arguments".to_owned();
     Finding { file, line: 1, column: 1, message, help, source: String::new() }
 }

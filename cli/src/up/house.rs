@@ -268,6 +268,7 @@ fn facts(server: &McpServer, plan: &Plan, runner: &Runner) -> wire::Server {
         effect: rule.effect,
         callable: report(name.as_str()).is_some_and(|tool| tool.callable),
         state: report(name.as_str()).map(|tool| tool.state),
+        class: report(name.as_str()).and_then(|tool| tool.class),
     });
     let namespace = server.metadata.namespace.clone().filter(|namespace| namespace != "default");
     wire::Server {

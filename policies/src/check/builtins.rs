@@ -113,6 +113,12 @@ const INSTEAD: &[(&str, &str)] = &[
     ("walk", "name the members that matter; walking an argument takes as long as its sender likes"),
 ];
 
+/// Every function of the language that a policy may call, with the number of its arguments.
+#[must_use]
+pub const fn allowed() -> &'static [(&'static str, usize)] {
+    ALLOWED
+}
+
 /// How many arguments a builtin takes, where it may be called.
 pub(super) fn arguments(name: &str) -> Option<usize> {
     ALLOWED.iter().find(|(allowed, _)| *allowed == name).map(|(_, arguments)| *arguments)

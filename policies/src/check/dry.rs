@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use cotter_core::{effect::Effect, reason::DenyReason};
-use regorus::Value;
+use regorus::{Value, unstable::Module};
 use serde_json::json;
 
 use super::{Checked, Finding};
@@ -12,20 +12,41 @@ use crate::{
     document::INPUT_VERSION,
     engine::{self, EvalError},
     library,
+    modules::{DENY, REQUIRE_APPROVAL},
+    syntax::{head, names},
 };
 
-/// Decides on every kind of input.
-pub(crate) fn dry_run(checked: &Checked, modules: &BTreeMap<String, String>) -> Vec<Finding> {
+/// Decides on every kind of input: the sets of each module by themselves, so that one that has to be stopped is known by name, and
+/// then all together. A rule that takes too long takes so on every input, so the first such ends it.
+pub(crate) fn dry_run(checked: &Checked, modules: &BTreeMap<String, String>, at: &mut dyn FnMut(&str)) -> Vec<Finding> {
     let mut findings = Vec::new();
-    for (name, input) in inputs() {
-        let Ok(value) = Value::from_json_str(&input.to_string()) else { continue };
-        if let Err(error) = checked.engines.eval(library::DECISION, &value, 0, engine::BUDGET) {
-            findings.push(finding(modules, &name, &error));
+    let rules =
+        checked.modules.iter().flat_map(sets).chain([(super::TOGETHER.to_owned(), library::DECISION.to_owned(), 1)]);
+    for (file, rule, line) in rules {
+        at(&file);
+        for (name, input) in inputs() {
+            let Ok(value) = Value::from_json_str(&input.to_string()) else { continue };
+            let Err(error) = checked.engines.eval(&rule, &value, 0, engine::BUDGET) else { continue };
+            findings.push(finding(modules, (&file, line), &name, &error));
+            if error.code == DenyReason::PolicyTimeout {
+                return findings;
+            }
         }
     }
     findings.sort();
     findings.dedup_by(|a, b| (&a.file, a.line, a.column) == (&b.file, b.line, b.column));
     findings
+}
+
+/// The sets of one module: its name, the rule, and the line where it stands first.
+fn sets(module: &Module) -> Vec<(String, String, u32)> {
+    let file = module.package.span.source.get_path();
+    let package = names(&module.package.refr).join(".");
+    let set = |name: &str| {
+        let rule = module.policy.iter().find(|rule| names(head(rule).0) == [name])?;
+        Some((file.clone(), format!("data.{package}.{name}"), rule.span().line))
+    };
+    [DENY, REQUIRE_APPROVAL].iter().filter_map(|name| set(name)).collect()
 }
 
 /// Each effect, listed and called, by somebody with scopes and by a delegate, with arguments of two kinds.
@@ -68,7 +89,8 @@ fn input(effect: Effect, kind: &str, delegated: bool) -> serde_json::Value {
     })
 }
 
-fn finding(modules: &BTreeMap<String, String>, name: &str, error: &EvalError) -> Finding {
+/// At the place that the engine names; where it names none, at the rule that was asked for.
+fn finding(modules: &BTreeMap<String, String>, asked: (&str, u32), name: &str, error: &EvalError) -> Finding {
     let mut parts = error.message.splitn(4, ':');
     let place = (
         parts.next(),
@@ -89,7 +111,12 @@ fn finding(modules: &BTreeMap<String, String>, name: &str, error: &EvalError) ->
             let text = modules.get(file).map_or("", String::as_str);
             Finding::at(file, text, (line, column), what(said), help)
         }
-        _ => Finding::at(modules.keys().next().map_or("", String::as_str), "", (1, 1), what(&error.message), help),
+        _ => {
+            let first = || modules.keys().next().map_or("", String::as_str);
+            let (file, line) = if modules.contains_key(asked.0) { asked } else { (first(), 1) };
+            let text = modules.get(file).map_or("", String::as_str);
+            Finding::at(file, text, (line, 1), what(&error.message), help)
+        }
     }
 }
 
@@ -100,7 +127,7 @@ mod tests {
 
     fn run(text: &str) -> Vec<Finding> {
         let modules = BTreeMap::from([("m.rego".to_owned(), text.to_owned())]);
-        dry_run(&check(&modules).unwrap(), &modules)
+        dry_run(&check(&modules).unwrap(), &modules, &mut |_| {})
     }
 
     #[test]
@@ -124,7 +151,8 @@ mod tests {
     fn a_rule_that_takes_too_long_is_found() {
         let slow = "package cotter.user.m\n\nd := [0,1,2,3,4,5,6,7,8,9]\n\ndeny contains \"no\" if {\n  x := [1 | some a in d; some b in d; some c in d; some e in d; some f in d; some g in d]\n  count(x) < 0\n}\n";
         let found = run(slow);
-        assert!(found.iter().any(|finding| finding.message.contains("longer than 20 ms")), "{found:?}");
+        let late = found.iter().find(|finding| finding.message.contains("longer than 20 ms")).unwrap();
+        assert_eq!((late.file.as_str(), late.line), ("m.rego", 5), "the rule that takes so long: {found:?}");
         assert!(run(&slow.replace("; some e in d; some f in d; some g in d", "")).is_empty());
     }
 }

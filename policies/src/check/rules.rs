@@ -268,6 +268,10 @@ impl Visit for Reader<'_, '_> {
         }
     }
 
+    fn product(&mut self, _span: &Span) {
+        self.graph.product(self.at);
+    }
+
     fn with(&mut self, span: &Span) {
         self.say(span, "`with` is for tests", "write a function and give it the value as an argument");
     }

@@ -11,6 +11,10 @@ const MAX_NESTING: usize = 10;
 const MAX_PARENTHESES: usize = 24;
 /// Operators in one expression at one level. `1 + 1 + 1 + …` becomes a tree as deep as it is long, and every later pass recurses.
 const MAX_OPERATORS: usize = 100;
+/// Digits in a row. The parser makes a number in full, in time quadratic in its digits.
+const MAX_DIGITS: usize = 100;
+/// Digits of an exponent: `1e999999999` is eleven characters and four hundred megabytes.
+const MAX_EXPONENT_DIGITS: usize = 3;
 
 pub(super) fn utf8(file: &str, bytes: &[u8]) -> Result<String, Finding> {
     match std::str::from_utf8(bytes) {
@@ -27,9 +31,8 @@ pub(super) fn utf8(file: &str, bytes: &[u8]) -> Result<String, Finding> {
 
 /// Everything wrong with a text, at most one finding of each kind.
 pub(super) fn check(file: &str, text: &str) -> Vec<Finding> {
-    if text.len() > MAX_BYTES {
-        let message = format!("the module has {} bytes and at most {MAX_BYTES} are taken", text.len());
-        return vec![Finding::at(file, "", (1, 1), message, "split it, or keep tables of facts out of policy")];
+    if let Some(finding) = size(file, text) {
+        return vec![finding];
     }
     let mut scan = Scan::new();
     for c in text.chars() {
@@ -38,6 +41,13 @@ pub(super) fn check(file: &str, text: &str) -> Vec<Finding> {
         }
     }
     Vec::new()
+}
+
+pub(super) fn size(file: &str, text: &str) -> Option<Finding> {
+    (text.len() > MAX_BYTES).then(|| {
+        let message = format!("the module has {} bytes and at most {MAX_BYTES} are taken", text.len());
+        Finding::at(file, "", (1, 1), message, "split it, or keep tables of facts out of policy")
+    })
 }
 
 /// What the parser or the analysis said, as a finding.
@@ -137,8 +147,17 @@ impl Scan {
             self.word.push(c);
             return None;
         }
+        if matches!(c, '+' | '-') && is_open_exponent(&self.word) {
+            return None;
+        }
         match std::mem::take(&mut self.word).as_str() {
             "" => {}
+            word if is_long_number(word) => {
+                let message = format!(
+                    "a number has more than {MAX_DIGITS} digits, or an exponent of more than {MAX_EXPONENT_DIGITS}"
+                );
+                return Some((message, "write a number that a decision needs".to_owned()));
+            }
             "in" | "not" => {
                 if let Some(problem) = self.operator() {
                     return Some(problem);
@@ -215,6 +234,17 @@ impl Scan {
         self.open = false;
         self.broken = false;
     }
+}
+
+/// `12e`: a sign that follows belongs to the number.
+fn is_open_exponent(word: &str) -> bool {
+    word.strip_suffix(['e', 'E']).is_some_and(|digits| digits.starts_with(|c: char| c.is_ascii_digit()))
+}
+
+fn is_long_number(word: &str) -> bool {
+    let (digits, exponent) = word.split_once(['e', 'E']).unwrap_or((word, ""));
+    word.starts_with(|c: char| c.is_ascii_digit())
+        && (digits.len() > MAX_DIGITS || exponent.len() > MAX_EXPONENT_DIGITS)
 }
 
 /// Characters that a reader does not see have no place in a policy, in comments either: they make it read as what it is not.

@@ -1,9 +1,12 @@
 //! Why a decision is what it is: what each layer of the library finds on an input, by itself.
 
-use regorus::Value;
-use serde::Serialize;
+use std::collections::BTreeMap;
 
-use super::{Sandbox, SandboxError};
+use cotter_core::decision::Decision;
+use regorus::Value;
+use serde::{Deserialize, Serialize};
+
+use super::{Coverage, RuleReport, Sandbox, SandboxError};
 use crate::engine;
 
 /// The layers, in the order in which a person asks: a name, what it refuses, what it asks for, and what it found.
@@ -31,11 +34,58 @@ const LAYERS: [(&str, &str, &str, &str); 5] = [
     ("modules", "data.cotter.modules.denied(input.tool)", "data.cotter.modules.approvals(input.tool)", "{}"),
 ];
 
+/// A decision on one input, with its explanation where one is wanted.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Evaluation {
+    /// The decision.
+    pub decision: Decision,
+    /// The delegation that permits it.
+    pub delegation: Option<String>,
+    /// Why, where that is wanted.
+    pub explanation: Option<Explanation>,
+}
+
+/// Why a decision is what it is.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub struct Explanation {
+    /// What each layer finds.
+    pub layers: Vec<Layer>,
+    /// Which rules fired, and why the others did not.
+    pub rules: Vec<RuleReport>,
+    /// Lines that were evaluated for the decision.
+    pub coverage: Vec<Coverage>,
+}
+
+impl Evaluation {
+    /// Decides on one input.
+    ///
+    /// # Errors
+    /// Modules that do not pass the check, and an input that is not a JSON value the engine takes.
+    pub fn of(
+        modules: &BTreeMap<String, String>,
+        input: &serde_json::Value,
+        explain: bool,
+    ) -> Result<Self, SandboxError> {
+        let mut sandbox = Sandbox::new(modules)?;
+        let (decision, delegation) = sandbox.decide(input)?;
+        let explanation = match explain {
+            false => None,
+            true => Some(Explanation {
+                coverage: sandbox.coverage(),
+                layers: sandbox.explain(input)?,
+                rules: sandbox.rules(modules, input)?,
+            }),
+        };
+        Ok(Self { decision, delegation, explanation })
+    }
+}
+
 /// What one layer finds.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Layer {
     /// Its name: the package of the library.
-    pub name: &'static str,
+    #[serde(rename = "layer")]
+    pub name: String,
     /// Why it refuses; empty where it does not.
     pub refuses: serde_json::Value,
     /// Why it asks for a person's agreement; empty where it does not.
@@ -56,7 +106,7 @@ impl Sandbox {
             query => self.query(query, &input),
         };
         let layer = |(name, refuses, asks, found): &(&'static str, &str, &str, &str)| Layer {
-            name,
+            name: (*name).to_owned(),
             refuses: ask(refuses),
             asks: ask(asks),
             found: ask(found),
@@ -67,6 +117,7 @@ impl Sandbox {
     fn query(&self, query: &str, input: &Value) -> serde_json::Value {
         let mut engine = self.engine.clone();
         engine.set_input(input.clone());
+        engine::begin();
         engine.set_execution_timer_config(engine::timer(super::TEST_BUDGET));
         let found = engine.eval_query(query.to_owned(), false);
         let value =

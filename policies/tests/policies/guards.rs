@@ -205,6 +205,34 @@ fn classes_that_mean_something_else_in_opa_are_refused() {
 }
 
 #[test]
+fn a_number_is_not_larger_than_it_looks() {
+    refused("x := 1e999999999", "3:17:", "exponent");
+    refused("x := 1.5E+9999 + 1", "3:15:", "exponent");
+    refused("x := {1e-99999}", "3:15:", "exponent");
+    refused(&format!("x := {}", "1".repeat(101)), "3:", "more than 100 digits");
+    passes(&format!("x := {}", "1".repeat(100)));
+    passes("x := 1e300\n\ny := 1.5e-7\n\nx1e99999 := 1\n\nz := \"1e999999999\"\n\n# 1e999999999");
+}
+
+#[test]
+fn what_is_multiplied_again_and_again_is_refused() {
+    let squares = |n: usize| {
+        let rules = (0..n).map(|n| format!("x{} := x{n} * x{n}\n\n", n + 1)).collect::<String>();
+        format!("x0 := input.args.a\n\n{rules}")
+    };
+    passes(&squares(16));
+    refused(&squares(17), "37:1:", "more than 16 multiplications");
+    let within = |n: usize| (0..n).map(|n| format!("\tx{} := x{n} * x{n}\n", n + 1)).collect::<String>();
+    passes(&format!("x if {{\n\tx0 := input.args.a\n{}}}", within(16)).replace("x if", "y if"));
+    refused(&format!("y if {{\n\tx0 := input.args.a\n{}}}", within(17)), "3:1:", "more than 16 multiplications");
+    refused("f(a) := (a * a) * (a * a)\n\ng(a) := f(f(a)) * f(f(f(a)))\n\nh(a) := g(a) * a", "7:1:", "more than 16");
+    // What is not on one way counts apart: a bound in each of many rules is no chain.
+    let bounds = |n: usize| format!("deny contains \"x{n}\" if input.args.a * input.args.b > {n}\n\n");
+    passes(&(0..60).map(bounds).collect::<String>());
+    passes(&format!("x := 1{}", " * 2".repeat(90)));
+}
+
+#[test]
 fn with_is_for_tests() {
     refused("x if data.cotter.user.m.y with input.args as {}\n\ny := 1", "3:", "`with` is for tests");
 }
