@@ -404,6 +404,7 @@ fn world(data: BTreeMap<String, String>) -> World {
         cluster_policies: BTreeMap::new(),
         reports: Vec::new(),
         ready_pods: None,
+        charged: BTreeMap::new(),
         others: BTreeMap::new(),
         now: "2026-11-30T12:00:00Z".parse().unwrap(),
     }

@@ -12,6 +12,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 
 use crate::{
+    budget::Budget,
     effect::Effect,
     name::{Issuer, Scope, Subject, Tenant},
     principal::{Principal, ServiceAccount},
@@ -164,6 +165,9 @@ pub struct Grant {
     /// Ancestors, nearest first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub ancestors: Vec<String>,
+    /// Its own budget and that of each ancestor that has one, nearest first. A call under it is charged to all of them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub budgets: Vec<Budget>,
 }
 
 impl Grant {

@@ -4,6 +4,7 @@
 
 pub mod ambiguity;
 pub mod audit;
+pub mod budget;
 pub mod catalogue;
 pub mod decision;
 pub mod drift;

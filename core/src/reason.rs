@@ -225,6 +225,9 @@ reasons! {
     /// The caller, or the tool, is called too often.
     RateLimited => 429, 42901, Named, "rate limited",
         "Wait as `Retry-After` says, or raise `limits.rate` or the tool's `limits.rate`.";
+    /// The budget of the delegation, or of one above it, is used up.
+    BudgetExhausted => 429, 42902, Named, "budget exhausted",
+        "Wait as `Retry-After` says, where the answer has one; else raise the `budget` of the AgentDelegation that the record names.";
     /// More than `limits.concurrent` requests are in flight.
     TooManyRequests => 503, 50304, Named, "too many requests in flight",
         "Wait, or raise `limits.concurrent`.";

@@ -58,6 +58,7 @@ fn grants(count: usize) -> Result<Vec<Grant>, Box<dyn Error>> {
             expires_at: LATER.parse()?,
             inactive: None,
             ancestors: Vec::new(),
+            budgets: Vec::new(),
         })
     };
     (0..count).map(grant).collect()

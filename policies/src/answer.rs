@@ -9,17 +9,17 @@ use cotter_core::{
 };
 use regorus::Value;
 
-/// A decision with the delegation that permitted it.
+/// A decision with the delegations that permit it, each by itself, sorted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Answer {
     pub(crate) decision: Arc<Decision>,
-    pub(crate) delegation: Option<Arc<str>>,
+    pub(crate) delegations: Arc<[Arc<str>]>,
 }
 
 impl Answer {
     /// Refused, by Cotter itself and not by a rule.
     pub(crate) fn refused(code: DenyReason, detail: Option<String>) -> Self {
-        Self { decision: Arc::new(Decision::deny(code, detail)), delegation: None }
+        Self { decision: Arc::new(Decision::deny(code, detail)), delegations: Arc::default() }
     }
 }
 
@@ -50,11 +50,12 @@ fn parse(value: &Value) -> Option<Answer> {
     let obligations = obligations(member("obligations")?)?;
     let challenge_scopes = items(member("challengeScopes")?)?.iter().map(scope).collect::<Option<Vec<_>>>()?;
     let delegations = items(member("delegations")?)?;
-    let delegation =
-        delegations.iter().map(|name| name.as_string().ok().cloned()).collect::<Option<Vec<_>>>()?.into_iter().min();
+    let mut delegations = delegations.iter().map(|name| name.as_string().ok().cloned()).collect::<Option<Vec<_>>>()?;
+    delegations.sort();
     let version = DecisionVersion::V1;
     let decision = Arc::new(Decision { version, allow, reasons, obligations, challenge_scopes });
-    Some(Answer { decision, delegation: delegation.filter(|_| allow) })
+    let delegations = if allow { delegations.into() } else { Arc::default() };
+    Some(Answer { decision, delegations })
 }
 
 fn items(value: &Value) -> Option<Vec<Value>> {

@@ -91,14 +91,20 @@ pub struct ListAsk<'a> {
 pub struct Verdict {
     /// The decision.
     pub decision: Arc<Decision>,
-    /// The delegation that permitted it, where the principal acts under delegations.
-    pub delegation: Option<Arc<str>>,
+    /// The delegations that permit it, each by itself, sorted; none where the principal does not act under delegations.
+    pub delegations: Arc<[Arc<str>]>,
     /// Whether the same principal would see the tool in a list. A refused call of a tool that is not visible has to be answered as if
     /// the tool did not exist, whatever the reason; a tool that is not visible cannot be called.
     pub visible: bool,
 }
 
 impl Verdict {
+    /// The first of the delegations that permit it.
+    #[must_use]
+    pub fn delegation(&self) -> Option<&Arc<str>> {
+        self.delegations.first()
+    }
+
     /// Whether it may happen.
     #[must_use]
     pub fn is_allowed(&self) -> bool {

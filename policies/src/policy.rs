@@ -284,7 +284,7 @@ impl std::fmt::Debug for Policy {
 }
 
 fn verdict(answer: Answer, visible: bool) -> Verdict {
-    Verdict { decision: answer.decision, delegation: answer.delegation, visible }
+    Verdict { decision: answer.decision, delegations: answer.delegations, visible }
 }
 
 fn seen(answer: Answer) -> Verdict {

@@ -112,7 +112,7 @@ impl Sandbox {
             Ok(value) => answer::read(&value),
             Err(error) => Answer::refused(error.code, Some(error.message)),
         };
-        Ok(((*answer.decision).clone(), answer.delegation.map(|name| name.to_string())))
+        Ok(((*answer.decision).clone(), answer.delegations.first().map(|name| name.to_string())))
     }
 
     /// What a rule of the library says to an input, word by word; nothing where it is undefined. [`Sandbox::decide`] reads such an answer

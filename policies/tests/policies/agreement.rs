@@ -104,7 +104,7 @@ impl<'a> Asking<'a> {
 fn told(verdict: &Verdict) -> (BTreeSet<&'static str>, Option<String>, bool, bool) {
     let codes = verdict.decision.reasons.iter().map(|reason| reason.code.as_str()).collect();
     let asks = verdict.decision.obligations.approval == Approval::Always;
-    (codes, verdict.delegation.as_deref().map(str::to_owned), asks, verdict.visible)
+    (codes, verdict.delegation().map(ToString::to_string), asks, verdict.visible)
 }
 
 fn expected(expected: &Expected) -> (BTreeSet<&'static str>, Option<String>, bool, bool) {

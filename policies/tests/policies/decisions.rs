@@ -29,6 +29,6 @@ fn one_grant_permits_and_two_halves_do_not() {
     let refused = call(&policy, &agent("bot"), "case_tag");
     assert_eq!(reasons(&refused), ["EffectNotDelegated Write", "ScopeNotDelegated case:write"]);
     let allowed = call(&policy, &agent("ben"), "case_tag");
-    assert_eq!((allowed.is_allowed(), allowed.delegation.as_deref()), (true, Some("whole")));
+    assert_eq!((allowed.is_allowed(), allowed.delegation().map(|name| &**name)), (true, Some("whole")));
     assert_eq!(reasons(&call(&policy, &agent("eve"), "case_tag")), ["NoDelegation"]);
 }

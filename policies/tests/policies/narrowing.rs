@@ -46,7 +46,7 @@ fn narrows(before: &Verdict, after: &Verdict) -> bool {
     let asks = |verdict: &Verdict| verdict.decision.obligations.approval == Approval::Always;
     match after.is_allowed() {
         false => true,
-        true => before.is_allowed() && before.delegation == after.delegation && (asks(after) || !asks(before)),
+        true => before.is_allowed() && before.delegations == after.delegations && (asks(after) || !asks(before)),
     }
 }
 

@@ -124,6 +124,7 @@ pub(crate) fn grant(name: &str, agent: &str, scopes: &[&str], effects: &[Effect]
         expires_at: at("2026-12-31T00:00:00Z"),
         inactive: None,
         ancestors: Vec::new(),
+        budgets: Vec::new(),
     }
 }
 
