@@ -3,13 +3,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use cotter_core::{
+    budget::Budget,
     effect::Effect,
     grant::{Glob, Grant, Inactive},
     name::{Scope, Tenant},
 };
 use jiff::Timestamp;
 
-use crate::delegation::Delegation;
+use crate::delegation::{Bounds, Delegation};
 
 /// The accepted delegations of a namespace, by name; a name with `None` exists and was not accepted.
 pub(crate) type Known<'a> = BTreeMap<&'a str, Option<&'a Delegation>>;
@@ -55,6 +56,8 @@ pub(crate) struct Effective {
     pub(crate) not_before: Option<Timestamp>,
     /// The earliest end.
     pub(crate) expires_at: Timestamp,
+    /// The smallest budget. Calls under siblings use up that of their parent, too, so that less may be left.
+    pub(crate) budget: Bounds,
     /// How many parents stand above.
     pub(crate) depth: usize,
 }
@@ -99,6 +102,11 @@ impl<'a> Chain<'a> {
         &self.above
     }
 
+    /// The delegation and its parents, nearest first.
+    pub(crate) fn links(&self) -> impl Iterator<Item = &'a Delegation> {
+        [self.own].into_iter().chain(self.above.iter().copied())
+    }
+
     /// Why it does not reach a root.
     #[must_use]
     pub(crate) const fn broken(&self) -> Option<&Broken> {
@@ -136,6 +144,7 @@ impl<'a> Chain<'a> {
             servers: own.servers.clone(),
             not_before: own.not_before,
             expires_at: own.expires_at,
+            budget: own.budget,
             depth: self.above.len(),
         };
         self.above.iter().fold(start, |narrowed, parent| narrowed.within(parent))
@@ -155,6 +164,7 @@ impl<'a> Chain<'a> {
             ("tenants", own.tenants != left.tenants),
             ("tools", !self.above.iter().all(|parent| contained(&own.tools, &parent.tools))),
             ("expiresAt", own.expires_at != left.expires_at),
+            ("budget", asks_for_more(own.budget, left.budget)),
             ("notBefore", own.not_before != left.not_before && own.not_before.is_some()),
         ];
         fields.into_iter().filter(|(_, wider)| *wider).map(|(name, _)| name).collect()
@@ -178,6 +188,7 @@ impl<'a> Chain<'a> {
             expires_at: left.expires_at,
             inactive: self.inactive().or(out_of_reach),
             ancestors: self.above.iter().map(|parent| parent.name.clone()).collect(),
+            budgets: self.links().filter_map(budget).collect(),
         }
     }
 }
@@ -191,8 +202,21 @@ impl Effective {
         self.tools.push(parent.tools.clone());
         self.not_before = self.not_before.max(parent.not_before);
         self.expires_at = self.expires_at.min(parent.expires_at);
+        self.budget = self.budget.within(parent.budget);
         self
     }
+}
+
+/// Whether a budget states more than is left. One that states nothing asks for nothing.
+fn asks_for_more(own: Bounds, left: Bounds) -> bool {
+    let more = |own: Option<u64>, left: Option<u64>| own.is_some() && own != left;
+    more(own.calls, left.calls) || more(own.per_minute, left.per_minute)
+}
+
+/// The budget of one link, where it has one.
+fn budget(link: &Delegation) -> Option<Budget> {
+    let Bounds { calls, per_minute } = link.budget;
+    (!link.budget.are_none()).then(|| Budget { name: link.name.clone(), uid: link.uid.clone(), calls, per_minute })
 }
 
 /// Whether everything that fits a pattern of `inner` fits one of `outer`.

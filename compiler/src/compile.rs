@@ -220,7 +220,7 @@ fn delegation_statuses(
         .filter(|object| object.spec.to.servers.iter().flatten().any(|named| named.name == server));
     concerned
         .map(|object| {
-            let status = delegation_status(object, delegations, &servers, world.now);
+            let status = delegation_status(object, delegations, &servers, &world.charged, world.now);
             (name_of(&object.metadata.name).to_owned(), status)
         })
         .collect()

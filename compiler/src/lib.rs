@@ -31,5 +31,6 @@ pub use verdict::{
     pin::orphan_pin_status,
 };
 pub use world::{
-    ClusterIssuer, ClusterSettings, Data, LONGEST_DELEGATION, LocalSettings, Mode, Resolved, Unresolved, World,
+    Charged, ClusterIssuer, ClusterSettings, Data, LONGEST_DELEGATION, Ledger, LocalSettings, Mode, Resolved,
+    Unresolved, World,
 };

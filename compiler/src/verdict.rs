@@ -1,5 +1,6 @@
 //! Status: made of what was accepted and of what live sidecars report, never of what was intended.
 
+mod budget;
 pub(crate) mod delegation;
 pub(crate) mod evidence;
 pub(crate) mod pin;

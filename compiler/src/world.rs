@@ -2,7 +2,11 @@
 
 use std::{collections::BTreeMap, fmt, path::PathBuf};
 
-use cotter_core::{name::Issuer, report::Report, snapshot::TrustedIssuer};
+use cotter_core::{
+    name::Issuer,
+    report::{Report, Uses},
+    snapshot::TrustedIssuer,
+};
 use cotter_crds::{AgentDelegation, McpServer, ToolPin};
 use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
@@ -32,6 +36,20 @@ pub enum Unresolved {
 /// The keys and values of a Secret or ConfigMap.
 pub type Data = BTreeMap<String, String>;
 
+/// What was charged to the budget of one delegation so far, and how often it was used.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Charged {
+    /// Calls in all.
+    pub calls: u64,
+    /// Those of each run of a sidecar that may charge more, by its id.
+    pub runs: BTreeMap<String, u64>,
+    /// Uses over all sidecars that ever were; where that is not known, those that report now are summed up.
+    pub uses: Option<Uses>,
+}
+
+/// What was charged, by the delegation's name. One that is not here was charged nothing.
+pub type Ledger = BTreeMap<String, Charged>;
+
 /// One server and everything that has to do with it.
 #[derive(Debug, Clone)]
 pub struct World {
@@ -53,6 +71,8 @@ pub struct World {
     pub reports: Vec<Report>,
     /// How many pods of this server its Service leads to; `None` where that is not known, and on a laptop, which has no Service.
     pub ready_pods: Option<u32>,
+    /// What was charged to the budgets of the namespace's delegations.
+    pub charged: Ledger,
     /// The namespace's other servers, with what their own last compile saw: a delegation may name several.
     pub others: BTreeMap<String, Evidence>,
     /// The time of this pass. It decides conditions, and never anything in a snapshot but whether a delegation is

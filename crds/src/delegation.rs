@@ -18,7 +18,7 @@ mod agent;
 mod status;
 
 pub use agent::{Agent, AgentCredentials, Artifacts, Brief, Card, OPERATIONS, Push};
-pub use status::{AgentDelegationStatus, DelegationSummary, Effective, Uses};
+pub use status::{AgentDelegationStatus, BudgetUse, DelegationSummary, Effective, MAX_RUNS, Uses};
 
 /// Permission for somebody to act on a server, for themselves or on behalf of somebody else, until a time.
 ///
@@ -50,6 +50,7 @@ pub use status::{AgentDelegationStatus, DelegationSummary, Effective, Uses};
         priority = 1
     ),
     printcolumn(name = "Parent", type_ = "string", json_path = ".spec.parentRef.name", priority = 1),
+    printcolumn(name = "Budget", type_ = "string", json_path = ".status.budget.used", priority = 1),
     printcolumn(name = "Allowed", type_ = "integer", json_path = ".status.uses.allowed", priority = 1),
     printcolumn(name = "Denied", type_ = "integer", json_path = ".status.uses.denied", priority = 1)
 )]
@@ -101,7 +102,7 @@ pub struct AgentDelegationSpec {
     #[schemars(range(min = 0, max = 8))]
     pub max_depth: i32,
 
-    /// How many calls may be made under it. Not counted yet: a delegation with a budget is not Accepted, because without its bound it would give more than was meant. No bound of its own by default.
+    /// How many calls may be made under it and under every delegation below it, all servers and sidecars together. A call that is permitted is charged before it goes out, whatever comes of it; a refused one is not. What is used up is answered with `BudgetExhausted`. No bound of its own by default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub budget: Option<Budget>,
 
@@ -177,12 +178,12 @@ pub struct To {
 #[serde(rename_all = "camelCase")]
 #[schemars(extend("x-kubernetes-validations" = rules(&[rule::BUDGET_NOT_EMPTY])))]
 pub struct Budget {
-    /// How many in all.
+    /// How many in all, as long as the delegation exists. Raise it to permit more; what was charged stays charged.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 1_000_000_000))]
     pub calls: Option<i64>,
 
-    /// How many in any minute.
+    /// How many in any minute. Several sidecars have an equal part each.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 1_000_000))]
     pub per_minute: Option<i64>,

@@ -204,6 +204,15 @@ pub(crate) fn status_strings(_: &mut SchemaGenerator) -> Schema {
     json_schema!({"type": "array", "maxItems": 256, "items": {"type": "string", "maxLength": 1024}})
 }
 
+/// Counts in a status, which only the operator writes.
+pub(crate) fn status_counts(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({
+        "type": "object",
+        "maxProperties": crate::delegation::MAX_RUNS,
+        "additionalProperties": {"type": "integer", "format": "int64", "minimum": 0},
+    })
+}
+
 /// One bounded string in a status, which only the operator writes.
 pub(crate) fn status_string(_: &mut SchemaGenerator) -> Schema {
     json_schema!({"type": "string", "maxLength": 2048})

@@ -50,6 +50,10 @@ impl Numbers {
         Timestamp::from_second(1_800_000_000 + i64::try_from(self.below(8)).unwrap()).unwrap()
     }
 
+    fn bound(&mut self) -> Option<u64> {
+        (self.below(3) == 0).then(|| 1 + self.below(9))
+    }
+
     fn delegation(&mut self, name: u64, others: u64) -> Delegation {
         // Mostly one that came before; sometimes any, itself and one that does not exist among them.
         let parent = match self.below(8) {
@@ -63,6 +67,7 @@ impl Numbers {
         let account = cotter_core::principal::ServiceAccount { namespace: "a".parse().unwrap(), name: "b".to_owned() };
         Delegation {
             name: format!("d{name}"),
+            uid: None,
             delegator: None,
             delegate: cotter_core::grant::Party::ServiceAccount(account),
             parent,
@@ -74,6 +79,7 @@ impl Numbers {
             not_before,
             expires_at: self.time(),
             max_depth: u32::try_from(self.below(4)).unwrap(),
+            budget: Bounds { calls: self.bound(), per_minute: self.bound() },
             suspended: self.below(10) == 0,
         }
     }
@@ -125,6 +131,40 @@ fn a_child_never_has_more_than_its_parent() {
         }
     }
     assert!(children > 2_000 && useful > 100, "{useful} of {children} children permit something");
+}
+
+/// Every budget that bounds the parent bounds the child, too, and what is left of one is never more than of the other.
+#[test]
+fn a_child_is_bound_by_every_budget_of_its_parent() {
+    let mut numbers = Numbers(13);
+    let (mut bound, mut wider, mut open) = (0, 0, 0);
+    for _ in 0..1_000 {
+        let all: Vec<Delegation> = (0..5).map(|name| numbers.delegation(name, 6)).collect();
+        let known: Known<'_> = all.iter().map(|one| (one.name.as_str(), Some(one))).collect();
+        for own in &all {
+            let Some(Some(parent)) = own.parent.as_ref().and_then(|name| known.get(name.as_str())) else { continue };
+            let (chain, above) = (Chain::follow(own, &known), Chain::follow(parent, &known));
+            if chain.broken().is_some() {
+                continue;
+            }
+            let (given, most) = (chain.grant("s").budgets, above.grant("s").budgets);
+            assert!(given.ends_with(&most), "{own:#?} is not bound by a budget of {parent:#?}");
+            assert_eq!(given.len(), most.len() + usize::from(!own.budget.are_none()));
+            let within = |child: Option<u64>, parent: Option<u64>| {
+                parent.is_none_or(|most| child.is_some_and(|own| own <= most))
+            };
+            let (child, parent) = (chain.effective().budget, above.effective().budget);
+            assert!(within(child.calls, parent.calls) && within(child.per_minute, parent.per_minute), "{own:#?}");
+            let states_more = |own: Option<u64>, most: Option<u64>| own.zip(most).is_some_and(|(own, most)| own > most);
+            let more =
+                states_more(own.budget.calls, parent.calls) || states_more(own.budget.per_minute, parent.per_minute);
+            assert_eq!(chain.wider().contains(&"budget"), more, "{own:#?}");
+            bound += usize::from(!most.is_empty());
+            wider += usize::from(more);
+            open += usize::from(given.is_empty());
+        }
+    }
+    assert!(bound > 100 && wider > 20 && open > 100, "{bound} {wider} {open}");
 }
 
 #[test]

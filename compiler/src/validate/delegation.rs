@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use super::access;
 use crate::{
-    delegation::Delegation,
+    delegation::{Bounds, Delegation},
     problem::{Kind, Problems},
 };
 
@@ -34,7 +34,7 @@ pub fn delegation(object: &AgentDelegation, longest: SignedDuration, now: Timest
     let from = not_before.or_else(|| meta.creation_timestamp.as_ref().map(|time| time.0)).unwrap_or(now);
     period(from, not_before, spec.expires_at.0, longest, &mut problems);
     to(&spec.to, &mut problems);
-    budget(spec, &mut problems);
+    let budget = budget(spec, &mut problems);
     for (field, empty) in [
         ("scopes", spec.scopes.is_empty()),
         ("effects", spec.effects.is_empty()),
@@ -55,6 +55,7 @@ pub fn delegation(object: &AgentDelegation, longest: SignedDuration, now: Timest
     let made = || {
         Some(Delegation {
             name: meta.name.clone().unwrap_or_default(),
+            uid: meta.uid.clone(),
             delegator: delegator?,
             delegate: delegate?,
             parent: spec.parent_ref.as_ref().map(|parent| parent.name.clone()),
@@ -66,6 +67,7 @@ pub fn delegation(object: &AgentDelegation, longest: SignedDuration, now: Timest
             not_before,
             expires_at: spec.expires_at.0,
             max_depth: max_depth?,
+            budget,
             suspended: spec.suspended,
         })
     };
@@ -92,12 +94,23 @@ fn period(
     }
 }
 
-/// Enforced without its bound, a delegation would give more than was meant.
-fn budget(spec: &crd::AgentDelegationSpec, problems: &mut Problems) {
-    if spec.budget.is_some() {
-        let why = "is not counted yet: leave it out, and bound the delegation by expiresAt and tools";
-        problems.add_as(Kind::Unsupported, "spec.budget", why);
+/// A bound of nothing is no bound: somebody who writes one means something else.
+fn budget(spec: &crd::AgentDelegationSpec, problems: &mut Problems) -> Bounds {
+    let Some(budget) = &spec.budget else { return Bounds::default() };
+    if budget.calls.is_none() && budget.per_minute.is_none() {
+        problems.add("spec.budget", "bounds nothing: write calls, perMinute or both, or leave it out");
     }
+    let mut bound = |field: &str, stated: Option<i64>| {
+        let bound = stated.and_then(|stated| u64::try_from(stated).ok()).filter(|bound| *bound > 0);
+        if stated.is_some() && bound.is_none() {
+            problems.add(
+                format!("spec.budget.{field}"),
+                "has to be at least 1: to revoke a delegation write suspended: true",
+            );
+        }
+        bound
+    };
+    Bounds { calls: bound("calls", budget.calls), per_minute: bound("perMinute", budget.per_minute) }
 }
 
 fn to(spec: &crd::To, problems: &mut Problems) {

@@ -14,11 +14,12 @@ use cotter_crds::{
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
-use super::{evidence, refused, settle};
+use super::{budget, evidence, refused, settle};
 use crate::{
     chain::{self, Broken, Chain},
     delegations::Delegations,
     plan::Evidence,
+    world::{Charged, Ledger},
 };
 
 /// What the servers of a namespace last saw, by name. A server that is not here does not exist.
@@ -30,6 +31,7 @@ pub fn delegation_status(
     object: &AgentDelegation,
     all: &Delegations,
     servers: &Servers<'_>,
+    charged: &Ledger,
     now: Timestamp,
 ) -> AgentDelegationStatus {
     let name = object.metadata.name.as_deref().unwrap_or_default();
@@ -38,7 +40,8 @@ pub fn delegation_status(
     let chain = all.chain(name);
     let accepted = accepted(all, name, chain.as_ref());
     let resolved = resolved(object, chain.as_ref(), servers);
-    let active = chain.as_ref().map_or_else(|| say::not_accepted("it was not accepted"), |chain| active(chain, now));
+    let active =
+        chain.as_ref().map_or_else(|| say::not_accepted("it was not accepted"), |chain| active(chain, charged, now));
     let enforced = enforced(object, servers, accepted.is_true());
     let ready = say::ready_from(&[&accepted, &resolved, &active, &enforced]);
     let previous = old.map(|status| status.conditions.as_slice()).unwrap_or_default();
@@ -47,7 +50,8 @@ pub fn delegation_status(
         observed_generation: Some(generation),
         conditions: say::merge(previous, &outcomes, generation, &Time(now)),
         effective: chain.as_ref().map(effective),
-        uses: uses(name, object, servers),
+        budget: budget::used(&object.spec, charged.get(name)),
+        uses: uses(name, object, servers, charged.get(name)),
         summary: Some(summary(object)),
     };
     settle::settle(&mut status, old, last_use, |new, old| new.uses.clone_from(&old.uses));
@@ -83,7 +87,7 @@ fn resolved(object: &AgentDelegation, chain: Option<&Chain<'_>>, servers: &Serve
 }
 
 /// `Active`: its own reasons first, then those of its parents.
-fn active(chain: &Chain<'_>, now: Timestamp) -> Outcome {
+fn active(chain: &Chain<'_>, charged: &Ledger, now: Timestamp) -> Outcome {
     let (own, left) = (chain.own(), chain.effective());
     match chain.inactive() {
         Some(Inactive::Suspended) => return say::suspended("spec.suspended is true"),
@@ -100,10 +104,16 @@ fn active(chain: &Chain<'_>, now: Timestamp) -> Outcome {
         say::expired(format!("its time ended at {}", own.expires_at))
     } else if own.not_before.is_some_and(|from| now < from) {
         say::not_yet_valid(own.not_before.map(|from| format!("its time begins at {from}")).unwrap_or_default())
+    } else if let Some(calls) = budget::exhausted(own, charged) {
+        say::budget_exhausted(format!(
+            "the {calls} calls of its budget are used up: raise spec.budget.calls, or make another delegation"
+        ))
     } else if now >= left.expires_at {
         say::parent_inactive(format!("the time of a parent ended at {}", left.expires_at))
     } else if left.not_before.is_some_and(|from| now < from) {
         say::parent_inactive("the time of a parent has not come")
+    } else if let Some((parent, calls)) = budget::exhausted_above(chain, charged) {
+        say::parent_inactive(format!("the {calls} calls of the budget of {parent} are used up"))
     } else {
         say::active("")
     }
@@ -153,6 +163,7 @@ fn effective(chain: &Chain<'_>) -> Effective {
         tenants: left.tenants.iter().map(ToString::to_string).collect(),
         servers: left.servers.iter().cloned().collect(),
         expires_at: Some(Time(left.expires_at)),
+        budget: budget::bounds(left.budget),
         depth: super::small(left.depth),
     }
 }
@@ -194,13 +205,13 @@ fn both<'g>(patterns: &[&'g Glob], other: &'g Glob) -> Option<Vec<&'g Glob>> {
     Some(kept)
 }
 
-fn uses(name: &str, object: &AgentDelegation, servers: &Servers<'_>) -> Option<crd::Uses> {
+fn uses(name: &str, object: &AgentDelegation, servers: &Servers<'_>, charged: Option<&Charged>) -> Option<crd::Uses> {
     let named = object.spec.to.servers.iter().flatten().filter_map(|server| servers.get(server.name.as_str()));
     let mut sum: Option<Uses> = None;
     for one in named.filter_map(|seen| seen.uses.get(name)) {
         evidence::add(sum.get_or_insert_with(Uses::default), one);
     }
-    let sum = sum?;
+    let sum = charged.and_then(|charged| charged.uses.clone()).or(sum)?;
     let number = |count: u64| i64::try_from(count).unwrap_or(i64::MAX);
     Some(crd::Uses {
         allowed: number(sum.allowed),

@@ -85,7 +85,7 @@ fn a_delegation_to_two_servers_is_enforced_where_both_do() {
 fn a_delegation_without_any_server_has_a_status_too() {
     let world = Desk::new().world_without_reports();
     let all = Delegations::read(&world.delegations, LONGEST_DELEGATION, now());
-    let status = delegation_status(&world.delegations[0], &all, &BTreeMap::new(), now());
+    let status = delegation_status(&world.delegations[0], &all, &BTreeMap::new(), &BTreeMap::new(), now());
     assert_eq!(said(&status.conditions, "ResolvedRefs"), "False/ServerNotFound");
     assert_eq!(said(&status.conditions, "Enforced"), "False/NoSidecar");
 }

@@ -3,7 +3,8 @@
 use std::{collections::BTreeMap, path::Path};
 
 use cotter_compiler::{
-    ClusterIssuer, ClusterSettings, LONGEST_DELEGATION, LocalSettings, Mode, Plan, Unresolved, World, compile,
+    Charged, ClusterIssuer, ClusterSettings, LONGEST_DELEGATION, Ledger, LocalSettings, Mode, Plan, Unresolved, World,
+    compile,
 };
 use cotter_core::{
     catalogue::{Catalogue, Observed, definitions},
@@ -87,10 +88,20 @@ impl Desk {
             cluster_policies: resolve(&root["clusterPolicies"]).into_iter().map(|(n, v)| (n, v.map(data))).collect(),
             reports: Vec::new(),
             ready_pods: serde_json::from_value(root["readyPods"].clone()).unwrap(),
+            charged: charged(&root["charged"]),
             others: BTreeMap::new(),
             now: root.get("now").map_or_else(now, |time| time.as_str().unwrap().parse().unwrap()),
         }
     }
+}
+
+/// Calls by delegation, all by one sidecar.
+fn charged(calls: &Value) -> Ledger {
+    let calls: BTreeMap<String, u64> = serde_json::from_value(calls.clone()).unwrap_or_default();
+    calls
+        .into_iter()
+        .map(|(name, calls)| (name, Charged { calls, runs: [("r1".to_owned(), calls)].into(), uses: None }))
+        .collect()
 }
 
 fn objects<T: DeserializeOwned>(by_name: &Value) -> Vec<T> {

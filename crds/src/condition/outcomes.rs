@@ -130,6 +130,8 @@ outcomes! {
     parent_inactive = ACTIVE False "ParentInactive";
     /// The chain above it is longer than a parent permits, or goes in a circle.
     depth_exceeded = ACTIVE False "DepthExceeded";
+    /// All calls of its budget were made.
+    budget_exhausted = ACTIVE False "BudgetExhausted";
     /// It was not accepted.
     not_accepted = ACTIVE False "NotAccepted";
 

@@ -1,11 +1,13 @@
 //! What a delegation comes to.
 
+use std::collections::BTreeMap;
+
 use cotter_core::effect::Effect;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::schema;
+use crate::{delegation::Budget, schema};
 
 /// What the delegation comes to, after all its parents.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -16,7 +18,7 @@ pub struct AgentDelegationStatus {
     #[schemars(range(min = 0))]
     pub observed_generation: Option<i64>,
 
-    /// `Accepted`: the spec can be used. `ResolvedRefs`: parent and servers exist. `Active`: it permits calls now; otherwise the reason is Expired, NotYetValid, Suspended, ParentInactive or DepthExceeded. `Enforced`: every live sidecar of its servers enforces this generation. `Ready`: all of it.
+    /// `Accepted`: the spec can be used. `ResolvedRefs`: parent and servers exist. `Active`: it permits calls now; otherwise the reason is Expired, NotYetValid, Suspended, ParentInactive, DepthExceeded or BudgetExhausted. `Enforced`: every live sidecar of its servers enforces this generation. `Ready`: all of it.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schemars(schema_with = "schema::conditions")]
     pub conditions: Vec<Condition>,
@@ -25,7 +27,11 @@ pub struct AgentDelegationStatus {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub effective: Option<Effective>,
 
-    /// How often it was used, as the sidecars report it.
+    /// What was charged to its budget, by calls under it and under every delegation below it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub budget: Option<BudgetUse>,
+
+    /// How often it was used since it was made, as the sidecars report it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub uses: Option<Uses>,
 
@@ -63,9 +69,34 @@ pub struct Effective {
     #[schemars(schema_with = "schema::time")]
     pub expires_at: Option<Time>,
 
+    /// The smallest budget along the chain. What siblings use of their parent's budget is not taken off here.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub budget: Option<Budget>,
+
     /// How many parents stand above it.
     #[schemars(range(min = 0))]
     pub depth: i32,
+}
+
+/// Runs of sidecars that a status names.
+pub const MAX_RUNS: usize = 256;
+
+/// What was charged to a budget.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct BudgetUse {
+    /// Calls since the delegation was made, written every few seconds while they move and at once when they are used up.
+    #[schemars(range(min = 0))]
+    pub charged: i64,
+
+    /// The same for the table, with the bound: calls of calls, or else calls in a minute.
+    #[schemars(schema_with = "schema::status_string")]
+    pub used: String,
+
+    /// How many of them each sidecar charged since it started, so that an operator that restarts goes on counting.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    #[schemars(schema_with = "schema::status_counts")]
+    pub runs: BTreeMap<String, i64>,
 }
 
 /// How often a delegation was used.
