@@ -1,6 +1,6 @@
 //! The sidecar, as a pod runs it: the same library, runtime and audit sink, under a snapshot with every control on.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use cotter_core::snapshot::{Sealed, Snapshot};
 use cotter_proxy::{Config, Sidecar, audit::Sink, sidecar};
@@ -34,6 +34,7 @@ pub(crate) fn serve(snapshot: Value, workers: usize) -> Result<(), BenchError> {
             audit: Sink::Stdout,
             state_dir: None,
             work_dir: None,
+            ledger: Arc::default(),
             contact: None,
         };
         let sidecar = Sidecar::start(config).await.map_err(BenchError::wrong("start the sidecar"))?;

@@ -30,7 +30,7 @@ pub struct Permit {
     tool: ToolName,
     fingerprint: Option<Fingerprint>,
     definition: Arc<ToolObject>,
-    delegation: Option<Arc<str>>,
+    delegations: Arc<[Arc<str>]>,
     obligations: Obligations,
 }
 
@@ -50,10 +50,10 @@ impl Permit {
     pub fn was_decided_on(&self, other: &Entry) -> bool {
         annotations(&self.definition) == annotations(&other.served)
     }
-    /// The delegation that permitted it.
+    /// The delegations that permit it, each by itself, sorted.
     #[must_use]
-    pub const fn delegation(&self) -> Option<&Arc<str>> {
-        self.delegation.as_ref()
+    pub fn delegations(&self) -> &[Arc<str>] {
+        &self.delegations
     }
     /// What has to hold on the way.
     #[must_use]
@@ -110,7 +110,7 @@ impl<'a> Question<'a> {
             tool: entry.name.clone(),
             fingerprint: entry.fingerprint,
             definition: Arc::clone(&entry.served),
-            delegation: verdict.delegation,
+            delegations: verdict.delegations,
             obligations: verdict.decision.obligations.clone(),
         };
         Ok((permit, entry))

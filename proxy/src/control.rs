@@ -2,7 +2,8 @@
 //!
 //! # Flow
 //! `GET {operator}/v1/namespaces/{namespace}/servers/{name}/snapshots` answers with lines of JSON: `{"digest","snapshot"}` at once
-//! and for each new snapshot, `{}` now and then. `POST …/reports` takes a report after each change.
+//! and for each new snapshot, `{"budgets"}` before the first and whenever other sidecars charged something, `{}` now and then.
+//! `POST …/reports` takes a report after each change, `POST …/charges` what was charged to budgets.
 //!
 //! # Guarantees
 //! A line that is broken, or whose snapshot is not what its digest names, ends the connection and changes nothing. Without the
@@ -12,9 +13,10 @@ mod client;
 mod down;
 mod up;
 
-use std::{path::PathBuf, sync::Arc, time::Duration};
+use std::{collections::BTreeMap, path::PathBuf, sync::Arc, time::Duration};
 
 use cotter_core::{
+    budget::Share,
     name::ServerRef,
     report::Report,
     snapshot::{Digest, Sealed},
@@ -25,7 +27,7 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 
-use crate::{contact::Contact, random};
+use crate::{contact::Contact, ledger::Ledger, random};
 use client::Client;
 
 /// First and longest pause between attempts.
@@ -80,18 +82,25 @@ pub fn start(
     operator: Operator,
     snapshots: watch::Sender<Option<Sealed>>,
     reports: watch::Receiver<Option<Arc<Report>>>,
+    ledger: Arc<Ledger>,
     contact: Contact,
     end: &CancellationToken,
 ) -> Result<JoinSet<()>, ControlError> {
-    let client = Arc::new(Client::new(operator)?);
-    let opened = Arc::new(Notify::new());
+    let namespace = operator.server.namespace.clone();
+    let client = Arc::new(Client::new(operator, ledger.run())?);
+    let opened = [Arc::new(Notify::new()), Arc::new(Notify::new())];
+    let [reporting, charging] = opened.clone();
     let mut tasks = JoinSet::new();
-    let down =
-        down::Down { client: Arc::clone(&client), snapshots, contact: contact.clone(), opened: Arc::clone(&opened) };
-    let up = up::Up { client, reports, contact, opened };
-    let (ended, ends) = (end.clone(), end.clone());
-    tasks.spawn(async move { ended.run_until_cancelled(down.run()).await.unwrap_or_default() });
-    tasks.spawn(async move { ends.run_until_cancelled(up.run()).await.unwrap_or_default() });
+    let (down_client, down_contact) = (Arc::clone(&client), contact.clone());
+    let heard = (namespace, Arc::clone(&ledger));
+    let down = down::Down { client: down_client, snapshots, contact: down_contact, opened, heard };
+    let up = up::Up { client: Arc::clone(&client), reports, contact: contact.clone(), opened: reporting };
+    let spent = up::Spent { client, ledger, contact, opened: charging };
+    let ends = [end.clone(), end.clone(), end.clone()];
+    let [down_ends, up_ends, spent_ends] = ends;
+    tasks.spawn(async move { down_ends.run_until_cancelled(down.run()).await.unwrap_or_default() });
+    tasks.spawn(async move { up_ends.run_until_cancelled(up.run()).await.unwrap_or_default() });
+    tasks.spawn(async move { spent_ends.run_until_cancelled(spent.run()).await.unwrap_or_default() });
     Ok(tasks)
 }
 
@@ -119,4 +128,7 @@ struct Announced<'a> {
     digest: Option<Digest>,
     #[serde(borrow, default)]
     snapshot: Option<&'a serde_json::value::RawValue>,
+    /// What was charged elsewhere to every budget in the snapshot that follows, or that is in force.
+    #[serde(default)]
+    budgets: Option<BTreeMap<String, Share>>,
 }

@@ -69,6 +69,7 @@ impl Keeper {
         }
         self.shared.sessions.clear();
         self.shared.conversations.clear();
+        self.shared.ledger.leave(&self.shared.server);
         if let Some(current) = current.take() {
             current.way.retire().await;
         }
@@ -88,6 +89,7 @@ impl Keeper {
                 if let Some(left) = left {
                     retired.spawn(left.retire());
                 }
+                self.shared.ledger.keep(&self.shared.server, &next.budgets);
                 self.unsaved = Some(next.sealed.clone());
                 *current = Some(next);
                 None

@@ -17,6 +17,7 @@ use crate::{
     contact::Contact,
     front,
     keeper::Keeper,
+    ledger::Ledger,
     listen,
     state::Shared,
 };
@@ -45,6 +46,8 @@ pub struct Config {
     pub state_dir: Option<PathBuf>,
     /// Where a child process works.
     pub work_dir: Option<PathBuf>,
+    /// What is charged to budgets of delegations: one for all sidecars of a process.
+    pub ledger: Arc<Ledger>,
     /// When the operator was last heard; absent where there is none.
     pub contact: Option<Contact>,
 }
@@ -97,6 +100,7 @@ impl Sidecar {
             audit: Audit::open(config.audit),
             metrics: <_>::default(),
             uses: <_>::default(),
+            ledger: config.ledger,
             contact: config.contact,
         });
         let keeper = Keeper {

@@ -19,6 +19,7 @@ use crate::{
     audit::Audit,
     contact::Contact,
     conversation::{Conversations, Server},
+    ledger::{Budgets, Ledger},
     limit::{Bodies, Bucket, Buckets, InFlight},
     metrics::Metrics,
     respond::Refusal,
@@ -54,6 +55,8 @@ pub struct Shared {
     pub metrics: Metrics,
     /// Uses of delegations.
     pub uses: UseCounts,
+    /// What was charged to budgets of delegations.
+    pub ledger: Arc<Ledger>,
     /// When the operator was last heard; absent where there is none to hear.
     pub contact: Option<Contact>,
 }
@@ -67,6 +70,8 @@ pub struct Enforced {
     pub policy: Arc<Policy>,
     /// Its keys, and the tokens that they verified.
     pub tokens: Arc<Tokens>,
+    /// Its budgets.
+    pub budgets: Arc<Budgets>,
     /// The way to the server.
     pub server: Server,
     /// What may be listed and called.

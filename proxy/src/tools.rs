@@ -22,6 +22,7 @@ use crate::{
     limit,
     reader::ReadError,
     respond::Refusal,
+    spending,
     upstream::{Answer, Call, CallError, Conversation},
 };
 
@@ -87,11 +88,12 @@ pub async fn call(
     let decided = question.call(&tool, arguments.map(RawValue::get));
     let (permit, entry) = decided.inspect_err(|_| exchange.count_denied(trail.now))?;
     trail.fingerprint = permit.fingerprint().map(ToString::to_string);
-    trail.delegation = permit.delegation().cloned();
+    trail.delegation = permit.delegations().first().cloned();
     tool_rate(exchange, entry)?;
     let stated = (era, exchange.header(&VERSION)?);
     exchange.enforced.schemas.check(entry, arguments.map(RawValue::get), stated)?;
-    if let Some(delegation) = permit.delegation() {
+    trail.delegation = spending::charge(exchange, &permit).inspect_err(|_| exchange.count_denied(trail.now))?;
+    if let Some(delegation) = &trail.delegation {
         exchange.shared.uses.allowed(delegation, trail.now);
     }
     let limits = &exchange.enforced.snapshot().limits;

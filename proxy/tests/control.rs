@@ -13,6 +13,7 @@ mod tests {
     use cotter_proxy::{
         contact::Contact,
         control::{self, Operator},
+        ledger::{Budgets, Ledger},
     };
     use serde_json::json;
     use tokio::{sync::watch, task::JoinSet};
@@ -25,6 +26,7 @@ mod tests {
     struct Sidecar {
         snapshots: watch::Receiver<Option<Sealed>>,
         reports: watch::Sender<Option<Arc<Report>>>,
+        ledger: Arc<Ledger>,
         contact: Contact,
         token: tempfile::NamedTempFile,
         end: CancellationToken,
@@ -37,6 +39,7 @@ mod tests {
             std::fs::write(token.path(), "first\n").unwrap();
             let (sender, snapshots) = watch::channel(None);
             let (reports, receiver) = watch::channel(None);
+            let ledger = Arc::new(Ledger::governed());
             let (contact, end) = (Contact::default(), CancellationToken::new());
             let operator = Operator {
                 url: fake.url(),
@@ -44,8 +47,8 @@ mod tests {
                 token_file: token.path().to_owned(),
                 server: serde_json::from_value(json!({"namespace": "support", "name": "support"})).unwrap(),
             };
-            let tasks = control::start(operator, sender, receiver, contact.clone(), &end).unwrap();
-            Self { snapshots, reports, contact, token, end, tasks }
+            let tasks = control::start(operator, sender, receiver, Arc::clone(&ledger), contact.clone(), &end).unwrap();
+            Self { snapshots, reports, ledger, contact, token, end, tasks }
         }
 
         async fn holds(&mut self, sealed: &Sealed) {
@@ -75,6 +78,36 @@ mod tests {
         sidecar.holds(&two).await;
         assert!(sidecar.contact.silence() < Duration::from_secs(10));
         assert_eq!(fake.heard().0, "/v1/namespaces/support/servers/support/snapshots");
+        sidecar.end().await;
+    }
+
+    /// Charges go up by themselves, and again with each stream; what others charged comes down, before any snapshot.
+    #[tokio::test]
+    async fn what_is_charged_goes_up_and_what_others_charged_comes_down() {
+        let mut fake = Fake::start().await;
+        let sidecar = Sidecar::follow(&fake);
+        let mut value = serde_json::to_value(snapshot(1).snapshot().as_ref()).unwrap();
+        value["grants"] = json!([{
+            "name": "triage", "delegate": {"claims": {"team": "desk"}}, "scopes": [], "effects": [], "tools": [], "tenants": [],
+            "expiresAt": "2099-01-01T00:00:00Z", "budgets": [{"name": "triage", "uid": "u1", "calls": 10}],
+        }]);
+        let budgets = Budgets::of(&serde_json::from_value(value).unwrap());
+        let charge = || sidecar.ledger.charge(&budgets, "triage", sidecar.contact.silence());
+        assert!(charge().is_err(), "nobody told what was charged elsewhere");
+        fake.say_text(r#"{"budgets":{"u1":{"elsewhere":8,"recent":0,"sidecars":1,"place":0}}}"#);
+        let told = async {
+            while charge().is_err() {
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+        };
+        tokio::time::timeout(PATIENCE, told).await.expect("what was charged elsewhere comes down");
+        let run = sidecar.ledger.run().to_owned();
+        assert_eq!(fake.charged().await, json!({"run": run, "charged": {"u1": 1}}));
+        assert!(charge().is_ok() && charge().is_err(), "8 elsewhere and 2 here");
+        assert_eq!(fake.charged().await["charged"]["u1"], 2);
+        fake.hang_up().await;
+        assert_eq!(fake.charged().await["charged"]["u1"], 2, "told again on connect");
+        assert_eq!(fake.runs(), [run.clone(), run]);
         sidecar.end().await;
     }
 
@@ -142,7 +175,14 @@ mod tests {
             };
             let (sender, _snapshots) = watch::channel(None);
             let (_reports, receiver) = watch::channel(None);
-            let started = control::start(operator, sender, receiver, Contact::default(), &CancellationToken::new());
+            let started = control::start(
+                operator,
+                sender,
+                receiver,
+                Arc::new(Ledger::governed()),
+                Contact::default(),
+                &CancellationToken::new(),
+            );
             assert!(started.is_err(), "{url} {ca}");
         }
     }

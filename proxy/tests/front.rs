@@ -18,6 +18,9 @@ mod agreement;
 #[path = "front/arguments.rs"]
 mod arguments;
 #[cfg(test)]
+#[path = "front/budget.rs"]
+mod budget;
+#[cfg(test)]
 #[path = "front/catalogue.rs"]
 mod catalogue;
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! The sidecar of a pod: follows its operator, guards its server.
 
-use std::{net::SocketAddr, path::PathBuf, process::ExitCode};
+use std::{net::SocketAddr, path::PathBuf, process::ExitCode, sync::Arc};
 
 use anyhow::Context as _;
 use clap::Parser;
@@ -10,7 +10,9 @@ use cotter_proxy::{
     bootstrap::Bootstrap,
     contact::Contact,
     control::{self, Operator},
-    keeper, sidecar,
+    keeper,
+    ledger::Ledger,
+    sidecar,
 };
 use tokio::{
     signal::unix::{SignalKind, signal},
@@ -76,13 +78,14 @@ async fn serve(arguments: Arguments) -> anyhow::Result<()> {
     let (snapshots, snapshot) = watch::channel(keeper::newer(kept, given));
     let (reports, reported) = watch::channel(None);
     let (contact, end) = (Contact::default(), CancellationToken::new());
+    let ledger = Arc::new(Ledger::governed());
     let operator = Operator {
         url: bootstrap.operator,
         ca: bootstrap.ca,
         token_file: arguments.token_file,
         server: bootstrap.server.clone(),
     };
-    let mut talk = control::start(operator, snapshots, reported, contact.clone(), &end)?;
+    let mut talk = control::start(operator, snapshots, reported, Arc::clone(&ledger), contact.clone(), &end)?;
     let sidecar = Sidecar::start(Config {
         name: arguments.name,
         server: bootstrap.server,
@@ -93,6 +96,7 @@ async fn serve(arguments: Arguments) -> anyhow::Result<()> {
         audit: Sink::Stdout,
         state_dir: arguments.state_dir,
         work_dir: None,
+        ledger,
         contact: Some(contact),
     })
     .await?;

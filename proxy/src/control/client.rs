@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use cotter_core::name::ServerRef;
+use cotter_core::{budget::RUN_HEADER, name::ServerRef};
 use http::{HeaderValue, Method, Request, Response, StatusCode, Uri, header};
 use http_body_util::Full;
 use hyper::body::{Bytes, Incoming};
@@ -28,10 +28,11 @@ pub(super) struct Client {
     http: legacy::Client<HttpsConnector<HttpConnector>, Full<Bytes>>,
     base: String,
     token_file: std::path::PathBuf,
+    run: HeaderValue,
 }
 
 impl Client {
-    pub(super) fn new(operator: Operator) -> Result<Self, ControlError> {
+    pub(super) fn new(operator: Operator, run: &str) -> Result<Self, ControlError> {
         let Operator { url, ca, token_file, server } = operator;
         let base = base(&url, &server)?;
         let mut tcp = HttpConnector::new();
@@ -39,7 +40,8 @@ impl Client {
         tcp.set_connect_timeout(Some(CONNECT));
         let tls = HttpsConnectorBuilder::new().with_tls_config(trusting(&ca)?).https_only().enable_http1();
         let tls = tls.wrap_connector(tcp);
-        Ok(Self { http: legacy::Client::builder(TokioExecutor::new()).build(tls), base, token_file })
+        let run = run.parse().map_err(|_| ControlError::Config("run", "it is not the text of a header".to_owned()))?;
+        Ok(Self { http: legacy::Client::builder(TokioExecutor::new()).build(tls), base, token_file, run })
     }
 
     /// Sends one request with the token of this moment. The answer's status is one of success.
@@ -59,6 +61,7 @@ impl Client {
             .method(method)
             .uri(format!("{}/{what}", self.base))
             .header(header::AUTHORIZATION, bearer)
+            .header(RUN_HEADER, &self.run)
             .header(header::CONTENT_TYPE, "application/json")
             .body(Full::new(body))
             .map_err(|error| ControlError::Config("url", error.to_string()))?;

@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use bytes::{Buf as _, Bytes, BytesMut};
-use cotter_core::snapshot::Sealed;
+use cotter_core::{name::Namespace, snapshot::Sealed};
 use http::Method;
 use http_body_util::BodyExt as _;
 use hyper::body::Incoming;
@@ -13,7 +13,7 @@ use tokio::{
 };
 
 use super::{Announced, ControlError, Pauses, client::Client};
-use crate::contact::Contact;
+use crate::{contact::Contact, ledger::Ledger};
 
 /// The operator keeps a quiet stream alive every 15 s; three in a row missing means that it is gone.
 const SILENCE: Duration = Duration::from_secs(45);
@@ -30,7 +30,9 @@ pub(super) struct Down {
     pub(super) snapshots: watch::Sender<Option<Sealed>>,
     pub(super) contact: Contact,
     /// Told each time that a stream opened: reports count from then on.
-    pub(super) opened: Arc<Notify>,
+    pub(super) opened: [Arc<Notify>; 2],
+    /// Where what is said of budgets goes, and the namespace that they are of.
+    pub(super) heard: (Namespace, Arc<Ledger>),
 }
 
 impl Down {
@@ -49,7 +51,7 @@ impl Down {
         let answer = timeout(ANSWER, self.client.send(Method::GET, "snapshots", Bytes::new()));
         let mut body = answer.await.map_err(|_| ControlError::Silent)??.into_body();
         self.contact.heard();
-        self.opened.notify_one();
+        self.opened.iter().for_each(|opened| opened.notify_one());
         let mut waiting = BytesMut::new();
         while let Some(chunk) = next(&mut body).await? {
             waiting.extend_from_slice(&chunk);
@@ -69,6 +71,10 @@ impl Down {
     fn line(&self, line: &[u8]) -> Result<(), ControlError> {
         let bad = |why: String| ControlError::Line(why);
         let announced: Announced<'_> = serde_json::from_slice(line).map_err(|error| bad(error.to_string()))?;
+        if let Some(shares) = &announced.budgets {
+            let (namespace, ledger) = &self.heard;
+            ledger.told(namespace, shares);
+        }
         let Some(snapshot) = announced.snapshot else { return Ok(()) };
         let digest = announced.digest.ok_or_else(|| bad("a snapshot without its digest".to_owned()))?;
         let sealed = Sealed::open(snapshot.get(), Some(digest)).map_err(|error| bad(error.to_string()))?;

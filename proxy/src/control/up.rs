@@ -1,4 +1,4 @@
-//! Reports, after each change; the keeper makes one every 30 s whether anything changed or not.
+//! Reports, after each change; the keeper makes one every 30 s whether anything changed or not. Charges, a moment after each.
 
 use std::{sync::Arc, time::Duration};
 
@@ -11,13 +11,16 @@ use tokio::{
 };
 
 use super::{ControlError, Pauses, client::Client};
-use crate::contact::Contact;
+use crate::{contact::Contact, ledger::Ledger};
 
 /// How long the operator may take to accept one.
 const ANSWER: Duration = Duration::from_secs(15);
 
 /// Reports of one burst of changes become one.
 const BURST: Duration = Duration::from_millis(50);
+
+/// Charges of so long become one message: other sidecars learn of a call at most this and two ways later.
+const GATHER: Duration = Duration::from_millis(100);
 
 /// Sends reports.
 pub(super) struct Up {
@@ -50,6 +53,48 @@ impl Up {
         let Some(report) = self.reports.borrow_and_update().clone() else { return Ok(()) };
         let body = serde_json::to_vec(&*report).map_err(|error| ControlError::Line(error.to_string()))?;
         let sent = timeout(ANSWER, self.client.send(Method::POST, "reports", Bytes::from(body)));
+        sent.await.map_err(|_| ControlError::Silent)??;
+        self.contact.heard();
+        Ok(())
+    }
+}
+
+/// Sends what was charged to budgets.
+pub(super) struct Spent {
+    pub(super) client: Arc<Client>,
+    pub(super) ledger: Arc<Ledger>,
+    pub(super) contact: Contact,
+    pub(super) opened: Arc<Notify>,
+}
+
+impl Spent {
+    /// Sends the counts of this run whenever they moved, and when a stream opened, until they were accepted.
+    pub(super) async fn run(self) {
+        let mut pauses = Pauses::default();
+        loop {
+            tokio::select! {
+                () = self.opened.notified() => {}
+                () = self.ledger.moved() => {}
+            }
+            while let Err(error) = self.send().await {
+                tracing::debug!(%error, "failed to tell what was charged");
+                tokio::select! {
+                    () = self.opened.notified() => {}
+                    () = pauses.pause() => {}
+                }
+            }
+            pauses.reset();
+            tokio::time::sleep(GATHER).await;
+        }
+    }
+
+    async fn send(&self) -> Result<(), ControlError> {
+        let charges = self.ledger.charges();
+        if charges.charged.is_empty() {
+            return Ok(());
+        }
+        let body = serde_json::to_vec(&charges).map_err(|error| ControlError::Line(error.to_string()))?;
+        let sent = timeout(ANSWER, self.client.send(Method::POST, "charges", Bytes::from(body)));
         sent.await.map_err(|_| ControlError::Silent)??;
         self.contact.heard();
         Ok(())

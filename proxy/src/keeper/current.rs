@@ -12,6 +12,7 @@ use cotter_policies::Policy;
 
 use super::{Kept, way::Way};
 use crate::{
+    ledger::Budgets,
     schemas::Schemas,
     state::{Enforced, Tokens},
     upstream::{Bounds, Upstream},
@@ -26,6 +27,7 @@ const BOUNDS: Bounds = Bounds { connect: Duration::from_secs(5), start: Duration
 pub(super) struct Current {
     pub(super) sealed: Sealed,
     pub(super) way: Way,
+    pub(super) budgets: Arc<Budgets>,
     policy: Arc<Policy>,
     tokens: Arc<Tokens>,
     verified: Option<Verified>,
@@ -87,7 +89,9 @@ impl Prepared {
             }
             before => (Way::new(self.upstream, generation, verify), before),
         };
-        (Current { sealed: self.sealed, way, policy: self.policy, tokens: self.tokens, verified: None }, left)
+        let budgets = Arc::new(Budgets::of(self.sealed.snapshot()));
+        let Self { sealed, policy, tokens, .. } = self;
+        (Current { sealed, way, budgets, policy, tokens, verified: None }, left)
     }
 }
 
@@ -101,6 +105,7 @@ impl Current {
             sealed: self.sealed.clone(),
             policy: Arc::clone(&self.policy),
             tokens: Arc::clone(&self.tokens),
+            budgets: Arc::clone(&self.budgets),
             server: self.way.server.clone(),
             catalogue,
             schemas,

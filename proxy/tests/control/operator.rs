@@ -35,6 +35,7 @@ pub(crate) struct Fake {
     port: u16,
     shared: Arc<Shared>,
     reports: mpsc::UnboundedReceiver<Value>,
+    charges: mpsc::UnboundedReceiver<Value>,
 }
 
 struct Shared {
@@ -43,8 +44,11 @@ struct Shared {
     /// Lines for the stream that is open; an empty one ends it.
     lines: broadcast::Sender<String>,
     reports: mpsc::UnboundedSender<Value>,
+    charges: mpsc::UnboundedSender<Value>,
     /// Path and authorization of each stream.
     heard: Mutex<Vec<(String, String)>>,
+    /// The run of each stream.
+    runs: Mutex<Vec<String>>,
 }
 
 impl Fake {
@@ -58,14 +62,17 @@ impl Fake {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let port = listener.local_addr().unwrap().port();
         let (sender, reports) = mpsc::unbounded_channel();
+        let (charged, charges) = mpsc::unbounded_channel();
         let shared = Arc::new(Shared {
             waiting: Mutex::default(),
             lines: broadcast::Sender::new(64),
             reports: sender,
+            charges: charged,
             heard: Mutex::default(),
+            runs: Mutex::default(),
         });
         tokio::spawn(serve(listener, TlsAcceptor::from(Arc::new(config)), Arc::clone(&shared)));
-        Self { ca: certified.cert.pem(), port, shared, reports }
+        Self { ca: certified.cert.pem(), port, shared, reports, charges }
     }
 
     pub(crate) fn url(&self) -> String {
@@ -106,6 +113,16 @@ impl Fake {
         tokio::time::timeout(PATIENCE, self.reports.recv()).await.expect("a report").unwrap()
     }
 
+    /// The next message of what was charged.
+    pub(crate) async fn charged(&mut self) -> Value {
+        tokio::time::timeout(PATIENCE, self.charges.recv()).await.expect("charges").unwrap()
+    }
+
+    /// The runs that the streams named.
+    pub(crate) fn runs(&self) -> Vec<String> {
+        self.shared.runs.lock().unwrap().clone()
+    }
+
     /// Path and authorization of the last stream.
     pub(crate) fn heard(&self) -> (String, String) {
         self.shared.heard.lock().unwrap().last().unwrap().clone()
@@ -133,14 +150,16 @@ async fn serve(listener: TcpListener, tls: TlsAcceptor, shared: Arc<Shared>) {
 
 async fn answer(request: Request<Incoming>, shared: &Shared) -> Response<Body> {
     let path = request.uri().path().to_owned();
-    if path.ends_with("/reports") {
+    if path.ends_with("/reports") || path.ends_with("/charges") {
         let body = request.into_body().collect().await.unwrap().to_bytes();
-        shared.reports.send(serde_json::from_slice(&body).unwrap()).unwrap();
+        let told = if path.ends_with("/reports") { &shared.reports } else { &shared.charges };
+        told.send(serde_json::from_slice(&body).unwrap()).unwrap();
         let mut reply = Response::new(Body::default());
         *reply.status_mut() = StatusCode::NO_CONTENT;
         return reply;
     }
     let authorization = request.headers()["authorization"].to_str().unwrap().to_owned();
+    shared.runs.lock().unwrap().push(request.headers()["cotter-run"].to_str().unwrap().to_owned());
     let lines = {
         let mut waiting = shared.waiting.lock().unwrap();
         let receiver = shared.lines.subscribe();

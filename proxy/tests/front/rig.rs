@@ -9,7 +9,7 @@ use cotter_core::{
     report::{Knowledge, Report},
     snapshot::{Sealed, Snapshot},
 };
-use cotter_proxy::{Config, Sidecar, audit::Sink, contact::Contact};
+use cotter_proxy::{Config, Sidecar, audit::Sink, contact::Contact, ledger::Ledger};
 use http::{HeaderMap, Method, Request};
 use http_body_util::{BodyExt as _, Full};
 use hyper::body::Bytes;
@@ -161,6 +161,7 @@ impl Rig {
             audit: Sink::Channel(sink),
             state_dir,
             work_dir: None,
+            ledger: Arc::new(Ledger::alone()),
             contact,
         };
         let sidecar = Sidecar::start(config).await.unwrap();
