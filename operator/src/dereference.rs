@@ -37,10 +37,12 @@ pub fn dereference(operator: &Operator, key: &ServerKey) -> Slice {
     let Some(keys) = key_sets(operator, key, &server) else { return Slice::Waiting };
     let pins = operator.stores.pins_of(key).iter().map(|pin| operator.statuses.freshest(pin.as_ref())).collect();
     let delegations = operator.stores.delegations_in(&key.namespace);
+    let delegations: Vec<_> = delegations.iter().map(|one| operator.statuses.freshest(one.as_ref())).collect();
     Slice::World(Box::new(World {
         mode: Mode::Cluster(settings(operator, key, &server)),
         pins: with_bad_pins(operator, key, pins),
-        delegations: delegations.iter().map(|delegation| operator.statuses.freshest(delegation.as_ref())).collect(),
+        charged: operator.spending.charged(&key.namespace, &delegations),
+        delegations,
         keys,
         policies,
         cluster_policies: cluster_policies(operator),

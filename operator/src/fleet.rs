@@ -32,6 +32,9 @@ pub const MAX_SIDECARS: usize = 1000;
 /// Uses of delegations move with each call; status follows them at this pace.
 const USES_PACE: Duration = Duration::from_secs(30);
 
+/// What was charged to budgets is persisted at this pace, and at once where calls are used up.
+const BUDGET_PACE: Duration = crate::status::BUDGET_PACE;
+
 /// Why a report or a connection was refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum FleetError {
@@ -139,6 +142,12 @@ impl Fleet {
             _ => self.queue.mark(key.clone()),
         }
         Ok(())
+    }
+
+    /// A sidecar of this server charged something, and the calls of delegations to these servers are used up with it.
+    pub fn charged(&self, key: &ServerKey, used_up: Vec<ServerKey>) {
+        used_up.into_iter().for_each(|concerned| self.queue.mark(concerned));
+        self.queue.mark_after(key.clone(), BUDGET_PACE);
     }
 
     /// What the live sidecars of a server say, sorted by pod. One that is connected and has not reported yet enforces

@@ -35,6 +35,7 @@ pub mod health;
 pub mod kept;
 pub mod key;
 pub mod keys;
+pub mod ledger;
 pub mod marking;
 pub mod metrics;
 pub mod objects;
@@ -43,9 +44,11 @@ pub mod publish;
 pub mod queue;
 pub mod reconcile;
 pub mod settings;
+pub mod spending;
 pub mod status;
 pub mod stores;
 pub mod stream;
+pub mod tally;
 pub mod tls;
 pub mod trouble;
 pub mod unreadable;
@@ -248,7 +251,7 @@ async fn work(
     let desk = Desk::new(
         (auth::Authenticator::new(operator.client.clone()), Box::new(operator.stores.clone())),
         operator.publisher.clone(),
-        operator.fleet.clone(),
+        (operator.fleet.clone(), operator.spending.clone()),
         operator.metrics.clone(),
         stopping.clone(),
     );
@@ -266,6 +269,7 @@ async fn work(
 async fn filled(operator: &Operator, complain: &mpsc::Sender<Message>) -> Result<(), RunError> {
     operator.stores.ready().await.map_err(|_| RunError::Ended("a watch"))?;
     operator.kept.read(&operator.stores);
+    operator.spending.remember(operator.stores.delegations.state().iter().map(AsRef::as_ref));
     let (barrier, passed) = oneshot::channel();
     if complain.send(Message::Barrier(barrier)).await.is_ok() {
         // Dropped unanswered is the answer.
@@ -309,6 +313,7 @@ async fn sweeper(operator: Arc<Operator>) {
     loop {
         tokio::time::sleep(SWEEP).await;
         operator.fleet.sweep(Instant::now());
+        operator.spending.sweep(&operator.stores.delegations.state());
     }
 }
 

@@ -23,6 +23,7 @@ use crate::{
     objects::Objects,
     publish::Publisher,
     queue::Queue,
+    spending::Spending,
     status::StatusWriter,
     stores::{Stores, delegated},
     unreadable::BadPins,
@@ -55,6 +56,8 @@ pub struct Operator {
     pub publisher: Arc<Publisher>,
     /// Sidecars.
     pub fleet: Arc<Fleet>,
+    /// What was charged to budgets.
+    pub spending: Arc<Spending>,
     /// Child objects.
     pub applier: Applier,
     /// Statuses.
@@ -87,6 +90,7 @@ impl Operator {
             keys: Following::new(fetcher, queue.clone()),
             publisher: Arc::new(Publisher::default()),
             fleet: Arc::new(Fleet::new(queue.clone())),
+            spending: Arc::default(),
             applier: Applier::new(client.clone(), metrics.clone()),
             statuses: StatusWriter::new(client.clone(), metrics.clone()),
             events: Events::new(client.clone()),

@@ -77,9 +77,9 @@ async fn compiled(gate: Arc<Gate>, mut world: Box<World>) -> (Box<World>, Plan) 
 
 /// Without a snapshot the one before stays in force.
 fn publish(operator: &Operator, key: &ServerKey, plan: &Plan) {
-    if let Some(sealed) = &plan.snapshot
-        && operator.publisher.publish(key, sealed)
-    {
+    let Some(sealed) = &plan.snapshot else { return };
+    operator.spending.publish(key, sealed.snapshot());
+    if operator.publisher.publish(key, sealed) {
         operator.metrics.snapshots.add();
         tracing::info!(server = %key, digest = %sealed.digest(), "new snapshot");
     }
@@ -175,6 +175,7 @@ fn until(time: jiff::Timestamp) -> Duration {
 /// The server does not exist. Its children go by their owner references; its streams end; what still names it is told.
 async fn gone(operator: &Operator, key: &ServerKey) -> Result<(), ReconcileError> {
     operator.publisher.retire(key);
+    operator.spending.retire(key);
     operator.objects.need(key, BTreeSet::new());
     operator.keys.need(key, BTreeSet::new());
     operator.applier.forget(key);
@@ -194,8 +195,10 @@ async fn gone(operator: &Operator, key: &ServerKey) -> Result<(), ReconcileError
     let read = Delegations::read(&all, operator.settings.longest_delegation, now);
     let others = operator.others(key);
     let servers: Servers<'_> = others.iter().map(|(name, evidence)| (name.as_str(), evidence)).collect();
+    let charged = operator.spending.charged(&key.namespace, &all);
     for delegation in all.iter().filter(|delegation| delegated(delegation).contains(key)) {
-        operator.statuses.write(delegation, &delegation_status(delegation, &read, &servers, now)).await?;
+        let status = delegation_status(delegation, &read, &servers, &charged, now);
+        operator.statuses.write(delegation, &status).await?;
     }
     if let Some(next) = read.next_change(&key.name, now) {
         operator.queue.mark_after(key.clone(), until(next));

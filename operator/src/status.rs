@@ -22,6 +22,9 @@ use crate::{apply::MANAGER, key::ServerKey, metrics::Metrics, trouble::words};
 
 /// How often a status is written because of a clock alone.
 pub const CLOCK_PACE: Duration = Duration::from_secs(300);
+/// How often it is written because something was charged to a budget: an operator that restarts has lost no more than this, and only
+/// of runs that ended with it.
+pub const BUDGET_PACE: Duration = Duration::from_secs(5);
 /// How often it is written because a delegation was used.
 pub const USES_PACE: Duration = Duration::from_secs(30);
 
@@ -71,6 +74,7 @@ enum News {
     None,
     Clock,
     Uses,
+    Budget,
     Content,
 }
 
@@ -105,6 +109,7 @@ impl StatusWriter {
         let pace = match news(&old, &new) {
             News::None => return Ok(None),
             News::Content => Duration::ZERO,
+            News::Budget => BUDGET_PACE,
             News::Uses => USES_PACE,
             News::Clock => CLOCK_PACE,
         };
@@ -166,10 +171,15 @@ fn news(old: &Value, new: &Value) -> News {
     take("lastVerified");
     take("checkedAt");
     let (old_uses, new_uses) = take("uses");
+    let (old_budget, new_budget) = take("budget");
     if old != new {
         return News::Content;
     }
-    if old_uses == new_uses { News::Clock } else { News::Uses }
+    match (old_uses == new_uses, old_budget == new_budget) {
+        (_, false) => News::Budget,
+        (false, true) => News::Uses,
+        (true, true) => News::Clock,
+    }
 }
 
 /// Removes a member of the status or of its `surface`.
@@ -193,6 +203,8 @@ mod tests {
         assert_eq!(news(&old, &new), News::Clock);
         new["uses"] = json!({"allowed": 1});
         assert_eq!(news(&old, &new), News::Uses);
+        new["budget"] = json!({"charged": 1});
+        assert_eq!(news(&old, &new), News::Budget);
         new["conditions"] = json!([{"type": "Ready"}]);
         assert_eq!(news(&old, &new), News::Content);
         assert_eq!(news(&Value::Null, &new), News::Content);

@@ -2,8 +2,9 @@
 //!
 //! # Flow
 //! `GET /v1/namespaces/{namespace}/servers/{name}/snapshots` answers with lines of JSON: `{"digest","snapshot"}` at once
-//! where there is a snapshot, again for each new one, and `{}` every [`KEEP_ALIVE`]. `POST …/reports` takes a `Report`.
-//! Both carry the sidecar's projected token as bearer.
+//! where there is a snapshot, again for each new one, and `{}` every [`KEEP_ALIVE`]. `{"budgets"}` says what was charged elsewhere to
+//! the budgets in the snapshot: before it, and whenever that changes. `POST …/reports` takes a `Report`, `POST …/charges` what a run
+//! charged. All carry the sidecar's projected token as bearer.
 //!
 //! # Guarantees
 //! Who is not the server's own sidecar gets nothing, and the same answer whether the server exists or not. A reader
@@ -19,26 +20,34 @@ use axum::{
     response::{IntoResponse, Response},
     routing::{get, post},
 };
-use cotter_core::{report::Report, strict};
-use futures::stream;
+use cotter_core::{
+    budget::{Charges, RUN_HEADER},
+    report::Report,
+    strict,
+};
 use tokio::sync::{Semaphore, watch};
 
 use crate::{
     auth::{AuthError, Authenticator, Identity},
-    fleet::{Connection, Fleet, FleetError},
+    fleet::{Fleet, FleetError},
     key::ServerKey,
     metrics::Metrics,
-    publish::{Feed, Publisher},
+    publish::Publisher,
+    spending::Spending,
 };
 
+mod lines;
 mod listen;
 
+use lines::Lines;
 pub use listen::{ListenError, Listener, serve};
 
 /// Sidecars take a silent stream for broken after a while, and so do load balancers in between.
 pub const KEEP_ALIVE: Duration = Duration::from_secs(15);
 /// A report holds the definitions of up to 10,000 tools; the largest real server's are below 1 MiB.
 const MAX_REPORT: usize = 8 * 1024 * 1024;
+/// Counts of budgets: a line of 60 bytes for each.
+const MAX_CHARGES: usize = 1024 * 1024;
 /// Reports that are read at the same time, so that 8 MiB each stay within memory.
 const READING: usize = 16;
 
@@ -58,6 +67,8 @@ pub struct Desk {
     pub publisher: Arc<Publisher>,
     /// Sidecars.
     pub fleet: Arc<Fleet>,
+    /// What was charged to budgets.
+    pub spending: Arc<Spending>,
     /// Counters.
     pub metrics: Arc<Metrics>,
     reading: Semaphore,
@@ -70,11 +81,20 @@ impl Desk {
     pub fn new(
         (authenticator, accounts): (Authenticator, Box<dyn Accounts>),
         publisher: Arc<Publisher>,
-        fleet: Arc<Fleet>,
+        (fleet, spending): (Arc<Fleet>, Arc<Spending>),
         metrics: Arc<Metrics>,
         stopping: watch::Receiver<bool>,
     ) -> Self {
-        Self { authenticator, accounts, publisher, fleet, metrics, reading: Semaphore::new(READING), stopping }
+        Self {
+            authenticator,
+            accounts,
+            publisher,
+            fleet,
+            spending,
+            metrics,
+            reading: Semaphore::new(READING),
+            stopping,
+        }
     }
 
     /// The sidecar that asks, where it guards this server.
@@ -92,6 +112,7 @@ pub fn router(desk: Arc<Desk>) -> Router {
     Router::new()
         .route("/v1/namespaces/{namespace}/servers/{name}/snapshots", get(snapshots))
         .route("/v1/namespaces/{namespace}/servers/{name}/reports", post(reports))
+        .route("/v1/namespaces/{namespace}/servers/{name}/charges", post(charges))
         .layer(DefaultBodyLimit::max(MAX_REPORT))
         .with_state(desk)
 }
@@ -106,33 +127,17 @@ async fn snapshots(
     let connection = desk.fleet.connect(&key, &who)?;
     desk.metrics.streams.add();
     tracing::info!(server = %key, pod = who.pod, "a sidecar opened its stream");
-    let feed = desk.publisher.subscribe(&key);
-    let body = Body::from_stream(lines(feed, desk.stopping.clone(), connection));
+    let run = run(&headers).filter(|run| desk.spending.connect(&key, &who.pod_uid, run));
+    let body = Body::from_stream(Lines::new(&desk, key, run, connection).stream());
     let headers = [(header::CONTENT_TYPE, "application/x-ndjson"), (header::CACHE_CONTROL, "no-store")];
     Ok((headers, body).into_response())
 }
 
-/// The lines of one stream. It ends when the server is gone or the operator stops; the connection is held until then.
-fn lines(
-    mut feed: Feed,
-    stopping: watch::Receiver<bool>,
-    connection: Connection,
-) -> impl futures::Stream<Item = Result<Bytes, std::convert::Infallible>> {
-    // The first look at the feed counts as a change, so that a snapshot that is already there goes out at once.
-    feed.mark_changed();
-    stream::unfold((feed, stopping, connection), |(mut feed, mut stopping, connection)| async move {
-        let line = tokio::select! {
-            biased;
-            _ = stopping.wait_for(|stop| *stop) => return None,
-            changed = feed.changed() => match changed {
-                Ok(()) => feed.borrow_and_update().as_ref().map(|frame| frame.line.clone()),
-                Err(_gone) => return None,
-            },
-            () = tokio::time::sleep(KEEP_ALIVE) => None,
-        };
-        let line = line.unwrap_or_else(|| Bytes::from_static(b"{}\n"));
-        Some((Ok(line), (feed, stopping, connection)))
-    })
+/// The run that a sidecar names. One that names none is told that everything was charged elsewhere.
+fn run(headers: &HeaderMap) -> Option<String> {
+    let named = headers.get(RUN_HEADER)?.to_str().ok()?;
+    let is_id = (1..=64).contains(&named.len()) && named.bytes().all(|byte| byte.is_ascii_alphanumeric());
+    is_id.then(|| named.to_owned())
 }
 
 async fn reports(
@@ -145,16 +150,39 @@ async fn reports(
     // Before the body is read: a stranger does not get to make us read 8 MiB.
     let who = desk.sidecar(&key, &headers).await.inspect_err(|refusal| refusal.note(&desk, &key))?;
     let _slot = desk.reading.acquire().await.map_err(|_| Refusal::stopping())?;
-    let body = tokio::time::timeout(Duration::from_secs(30), axum::body::to_bytes(body, MAX_REPORT)).await;
-    let body = match body {
-        Ok(Ok(body)) => body,
-        Ok(Err(error)) => return Err(Refusal::new(StatusCode::PAYLOAD_TOO_LARGE, error)),
-        Err(elapsed) => return Err(Refusal::new(StatusCode::REQUEST_TIMEOUT, elapsed)),
-    };
-    let report = parse(&body, &key)?;
+    let report = parse(&whole(body, MAX_REPORT).await?, &key)?;
+    let uses = report.uses.clone();
     desk.fleet.report(&key, &who, report)?;
+    desk.spending.report(&key, &who.pod_uid, &uses);
     desk.metrics.reports.add();
     Ok(StatusCode::NO_CONTENT)
+}
+
+async fn charges(
+    State(desk): State<Arc<Desk>>,
+    Path((namespace, name)): Path<(String, String)>,
+    headers: HeaderMap,
+    body: Body,
+) -> Result<StatusCode, Refusal> {
+    let key = ServerKey::new(namespace, name);
+    let who = desk.sidecar(&key, &headers).await.inspect_err(|refusal| refusal.note(&desk, &key))?;
+    let body = whole(body, MAX_CHARGES).await?;
+    let bad = |why: &dyn std::fmt::Display| Refusal::new(StatusCode::BAD_REQUEST, format!("not charges: {why}"));
+    strict::check(&body, strict::Limits::depth(strict::MAX_DEPTH)).map_err(|error| bad(&error))?;
+    let charges: Charges = serde_json::from_slice(&body).map_err(|error| bad(&error))?;
+    let used_up = desk.spending.charge(&key, &who.pod_uid, &charges).ok_or(FleetError::NotConnected)?;
+    desk.fleet.charged(&key, used_up);
+    Ok(StatusCode::NO_CONTENT)
+}
+
+/// A body, bounded in size and time.
+async fn whole(body: Body, limit: usize) -> Result<Bytes, Refusal> {
+    let body = tokio::time::timeout(Duration::from_secs(30), axum::body::to_bytes(body, limit)).await;
+    match body {
+        Ok(Ok(body)) => Ok(body),
+        Ok(Err(error)) => Err(Refusal::new(StatusCode::PAYLOAD_TOO_LARGE, error)),
+        Err(elapsed) => Err(Refusal::new(StatusCode::REQUEST_TIMEOUT, elapsed)),
+    }
 }
 
 /// Reads a report strictly. It has to be about the server whose sidecar sends it.

@@ -4,6 +4,9 @@
 //! controllers and never run. The sidecars are played by the tests, with real tokens of real pods.
 
 // `cfg(test)` is true of the whole program; clippy asks for it before it lets a fixture unwrap.
+#[path = "plane/budget.rs"]
+#[cfg(test)]
+mod budget;
 #[path = "plane/children.rs"]
 #[cfg(test)]
 mod children;

@@ -65,6 +65,7 @@ pub(crate) struct Sidecar {
     http: Client<HttpsConnector<HttpConnector>, Full<Bytes>>,
     base: String,
     token: String,
+    run: Option<String>,
 }
 
 /// What is mounted into a sidecar.
@@ -116,7 +117,7 @@ impl Sidecar {
         let tls = tls.with_root_certificates(roots).with_no_client_auth();
         let connector = HttpsConnectorBuilder::new().with_tls_config(tls).https_only().enable_http1().build();
         let base = format!("{}/v1/namespaces/{}/servers/{server}", bootstrap.operator, place.namespace);
-        Self { http: Client::builder(TokioExecutor::new()).build(connector), base, token }
+        Self { http: Client::builder(TokioExecutor::new()).build(connector), base, token, run: None }
     }
 
     /// The same sidecar asking for another server.
@@ -125,10 +126,26 @@ impl Sidecar {
         self.base = format!("{base}/v1/namespaces/{}/servers/{server}", place.namespace);
     }
 
+    /// The same sidecar in a run of this name.
+    pub(crate) fn in_run(mut self, run: &str) -> Self {
+        self.run = Some(run.to_owned());
+        self
+    }
+
+    /// Tells what the run charged to one budget, and gives the status of the answer.
+    pub(crate) async fn charges(&self, key: &str, calls: u64) -> u16 {
+        let charges = json!({"run": self.run.as_ref().unwrap(), "charged": {key: calls}});
+        self.post_to("charges", charges.to_string().into_bytes()).await
+    }
+
     /// Opens the stream, or says with which status it was refused.
     pub(crate) async fn open(&self) -> Result<Stream, u16> {
         let request =
             Request::get(format!("{}/snapshots", self.base)).header("authorization", format!("Bearer {}", self.token));
+        let request = match &self.run {
+            Some(run) => request.header("cotter-run", run),
+            None => request,
+        };
         let answer = self.http.request(request.body(Full::default()).unwrap()).await.expect("the operator answers");
         match answer.status().as_u16() {
             200 => Ok(Stream { body: answer.into_body(), text: Vec::new() }),
@@ -141,10 +158,14 @@ impl Sidecar {
         self.post(serde_json::to_vec(report).unwrap()).await
     }
 
-    /// Posts anything.
+    /// Posts anything as a report.
     pub(crate) async fn post(&self, body: Vec<u8>) -> u16 {
+        self.post_to("reports", body).await
+    }
+
+    async fn post_to(&self, what: &str, body: Vec<u8>) -> u16 {
         let request =
-            Request::post(format!("{}/reports", self.base)).header("authorization", format!("Bearer {}", self.token));
+            Request::post(format!("{}/{what}", self.base)).header("authorization", format!("Bearer {}", self.token));
         let request = request.header("content-type", "application/json").body(Full::from(body)).unwrap();
         self.http.request(request).await.expect("the operator answers").status().as_u16()
     }
@@ -167,13 +188,29 @@ impl Stream {
         tokio::time::timeout(time, async {
             loop {
                 let line = self.line().await.expect("the stream goes on");
-                if line != "{}" {
+                if line.starts_with("{\"digest\"") {
                     return serde_json::from_str::<Line>(&line).unwrap().open();
                 }
             }
         })
         .await
         .ok()
+    }
+
+    /// What is told next of one budget, before any snapshot: calls elsewhere, live sidecars, place.
+    pub(crate) async fn told(&mut self, key: &str) -> (u64, u64, u64) {
+        let line = async {
+            loop {
+                let line: Value = serde_json::from_str(&self.line().await.expect("the stream goes on")).unwrap();
+                assert!(line.get("snapshot").is_none(), "a snapshot comes before what was charged");
+                if let Some(share) = line.pointer(&format!("/budgets/{key}")) {
+                    return ["elsewhere", "sidecars", "place"].map(|name| share[name].as_u64().unwrap());
+                }
+            }
+        };
+        let [elsewhere, sidecars, place] =
+            tokio::time::timeout(Duration::from_secs(20), line).await.expect("it is told");
+        (elsewhere, sidecars, place)
     }
 
     /// Whether the stream ends in time.
