@@ -101,6 +101,7 @@ async fn keep(house: &mut House, files: &mut watch::Changes, reported: &mut mpsc
     let mut tick = tokio::time::interval(TICK);
     tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let mut stop = std::pin::pin!(told_to_stop());
+    let ledger = house.ledger();
     loop {
         tokio::select! {
             told = &mut stop => return told,
@@ -112,6 +113,7 @@ async fn keep(house: &mut House, files: &mut watch::Changes, reported: &mut mpsc
                 }
                 house.pass(Timestamp::now()).await?;
             }
+            () = ledger.moved() => house.note_charge(),
             _ = tick.tick() => house.tick(Timestamp::now()).await?,
         }
     }

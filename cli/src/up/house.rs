@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use cotter_compiler::{
-    compile,
+    Charged, compile,
     gate::Gate,
     plan::{Evidence, Notice, Plan},
 };
@@ -14,6 +14,7 @@ use cotter_core::{
     snapshot::{TrustedIssuer, Upstream},
 };
 use cotter_crds::{AgentDelegation, McpServer, ToolPin};
+use cotter_proxy::ledger::Ledger;
 use jiff::Timestamp;
 use tokio::sync::mpsc;
 
@@ -49,6 +50,8 @@ pub(crate) struct House {
     inventory: Inventory,
     runners: BTreeMap<Place, Runner>,
     evidence: BTreeMap<Place, Evidence>,
+    ledger: Arc<Ledger>,
+    charged: bool,
     printer: Printer,
     next: Option<Timestamp>,
     welcomed: bool,
@@ -77,6 +80,8 @@ impl House {
             inventory: Inventory::default(),
             runners: BTreeMap::new(),
             evidence: BTreeMap::new(),
+            ledger: Arc::default(),
+            charged: false,
             printer: Printer::default(),
             next: None,
             welcomed: false,
@@ -101,6 +106,16 @@ impl House {
         }
     }
 
+    /// What the sidecars of all servers charge to budgets.
+    pub(crate) fn ledger(&self) -> Arc<Ledger> {
+        Arc::clone(&self.ledger)
+    }
+
+    /// Something was charged: the next tick shows it.
+    pub(crate) const fn note_charge(&mut self) {
+        self.charged = true;
+    }
+
     /// Looks at what changes without a file or a report: programs that were replaced, conditions that end by time.
     pub(crate) async fn tick(&mut self, now: Timestamp) -> Outcome {
         let mut replaced = false;
@@ -111,7 +126,7 @@ impl House {
                 replaced = true;
             }
         }
-        if replaced || self.next.is_some_and(|next| next <= now) {
+        if replaced || self.charged || self.next.is_some_and(|next| next <= now) {
             return self.pass(now).await;
         }
         Ok(())
@@ -122,6 +137,7 @@ impl House {
         let servers: Vec<McpServer> = self.inventory.typed(Kind::McpServer);
         self.stop_gone(&servers).await;
         self.next = None;
+        self.charged = false;
         let mut shown = Shown::default();
         for server in &servers {
             let place = place(server);
@@ -129,7 +145,7 @@ impl House {
             self.take_over(&place, &plan);
             self.printer.notices(&place.1, &as_written(server, &plan));
             let runner = self.runners.entry(place.clone()).or_default();
-            runner.apply(&plan, &self.state, (&self.reports, &self.audit)).await?;
+            runner.apply(&plan, &self.state, (&self.reports, &self.audit, &self.ledger)).await?;
             shown.servers.push(facts(server, &plan, runner));
             if let Some(sealed) = &plan.snapshot {
                 shown.snapshots.insert(place.1.clone(), sealed.clone());
@@ -163,8 +179,20 @@ impl House {
         let reports = self.runners.get(place).and_then(|runner| runner.report.clone()).into_iter().collect();
         let port = self.state.port(&format!("{}/{}", place.0, place.1))?;
         let mut world = surroundings.world(server, port, reports, others, now);
+        world.charged = self.spent(&place.0, &delegations);
         self.gate.pass(&mut world);
         Ok(compile(&world))
+    }
+
+    /// What was charged to the budgets of a namespace since this program started.
+    fn spent(&self, namespace: &str, delegations: &[AgentDelegation]) -> cotter_compiler::Ledger {
+        let own = delegations.iter().filter(|one| one.metadata.namespace.as_deref() == Some(namespace));
+        let spent = own.filter_map(|one| {
+            let (name, uid) = (one.metadata.name.clone()?, one.metadata.uid.as_deref());
+            let calls = self.ledger.charged(namespace, uid.unwrap_or(&name));
+            Some((name, Charged { calls, ..Charged::default() }))
+        });
+        spent.collect()
     }
 
     fn take_over(&mut self, place: &Place, plan: &Plan) {

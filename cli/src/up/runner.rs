@@ -16,6 +16,7 @@ use cotter_core::{
 };
 use cotter_proxy::{
     audit::Sink,
+    ledger::Ledger,
     sidecar::{Config, Sidecar},
 };
 use tokio::sync::{mpsc, watch};
@@ -38,8 +39,8 @@ pub(crate) struct Runner {
     release: Option<Release>,
 }
 
-/// Where reports and decisions go.
-pub(crate) type Ears<'a> = (&'a mpsc::Sender<Report>, &'a mpsc::Sender<Arc<Record>>);
+/// Where reports, decisions and charges go.
+pub(crate) type Ears<'a> = (&'a mpsc::Sender<Report>, &'a mpsc::Sender<Arc<Record>>, &'a Arc<Ledger>);
 
 impl Runner {
     /// Makes it as the plan says. Without a snapshot everything stays as it is.
@@ -62,7 +63,13 @@ impl Runner {
         Ok(())
     }
 
-    async fn start(&mut self, sealed: &Sealed, plan: &Plan, state: &State, (reports, audit): Ears<'_>) -> Outcome {
+    async fn start(
+        &mut self,
+        sealed: &Sealed,
+        plan: &Plan,
+        state: &State,
+        (reports, audit, ledger): Ears<'_>,
+    ) -> Outcome {
         let endpoint = plan.server_status.endpoint.clone().unwrap_or_default();
         let (snapshots, current) = watch::channel(Some(sealed.clone()));
         let (report, reported) = watch::channel(None);
@@ -77,6 +84,7 @@ impl Runner {
             audit: Sink::Channel(audit.clone()),
             state_dir: None,
             work_dir: Some(state.folder().to_path_buf()),
+            ledger: Arc::clone(ledger),
             contact: None,
         };
         let sidecar =

@@ -122,6 +122,7 @@ impl Surroundings<'_> {
             pins: pins.cloned().collect(),
             delegations: delegations.cloned().collect(),
             reports,
+            charged: BTreeMap::new(),
             ready_pods: None,
             others,
             now,
