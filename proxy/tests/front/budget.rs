@@ -56,7 +56,8 @@ async fn calls_are_charged_until_they_are_used_up_and_the_list_stays() {
     assert_eq!(record.reasons[0].detail.as_deref(), Some("the 2 calls of reader are used up"));
     assert_eq!((rig.listed(&token).await.len(), rig.desk.calls().len()), (2, 2));
     let session = rig.session(&token).await;
-    let legacy = rig.legacy(&token, &session, "tools/call", json!({"name": "policy_lookup", "arguments": {}})).await;
+    let legacy =
+        rig.legacy(&token, &session, "tools/call", json!({"name": "policy_lookup", "arguments": {"topic": "x"}})).await;
     assert!(is_exhausted(&legacy), "in either era: {legacy:?}");
 }
 
