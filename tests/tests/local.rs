@@ -171,6 +171,37 @@ fn the_rug_pull_of_the_example_is_quarantined_while_the_rest_goes_on() {
 
 #[test]
 #[ignore = "needs the public clients and servers of tests/tools"]
+fn a_budget_is_used_up_and_raised_while_everything_runs() {
+    let folder = Folder::of_example("support-desk");
+    folder.replace("delegation.yaml", "  effects: [Read]", "  effects: [Read]\n  budget: {calls: 2}");
+    let up = Up::start(&folder, &[]);
+    up.wait_for_tools("support", "2/2");
+    let (url, token) = (up.endpoint("support"), up.token(&["--service-account", "support/triage-bot"]));
+    let ask = || {
+        let params = json!({"name": "policy_lookup", "arguments": {"topic": "refund"}});
+        modern(&url, &token, "tools/call", Some("policy_lookup"), params).status
+    };
+    let used = |wanted: &str, reason: &str| {
+        up.wait_until("adel", "triage-bot", |object| {
+            let active =
+                object["status"]["conditions"].as_array().into_iter().flatten().find(|c| c["type"] == "Active");
+            object["status"]["budget"]["used"] == wanted && active.is_some_and(|active| active["reason"] == reason)
+        });
+    };
+    used("0/2", "Active");
+    assert_eq!(ask(), 200);
+    used("1/2", "Active");
+    assert_eq!((ask(), ask()), (200, 429));
+    used("2/2", "BudgetExhausted");
+    let table = up.cotter(&["get", "adel", "-o", "wide"]).good();
+    assert!(table.contains("BUDGET") && table.contains("2/2"), "{table}");
+    folder.replace("delegation.yaml", "budget: {calls: 2}", "budget: {calls: 3}");
+    used("2/3", "Active");
+    assert_eq!((ask(), ask()), (200, 429));
+}
+
+#[test]
+#[ignore = "needs the public clients and servers of tests/tools"]
 fn one_broken_file_is_named_and_the_good_ones_run() {
     let folder = Folder::of_example("support-desk");
     folder.write(

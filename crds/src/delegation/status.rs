@@ -89,7 +89,7 @@ pub struct BudgetUse {
     #[schemars(range(min = 0))]
     pub charged: i64,
 
-    /// The same for the table, with the bound: calls of calls, or else calls in a minute.
+    /// The same for the table, such as 57/100 where the budget bounds calls in all, or the bound, such as 10/min, where it bounds only those of a minute.
     #[schemars(schema_with = "schema::status_string")]
     pub used: String,
 
