@@ -133,6 +133,7 @@ mod tests {
             cluster_policies: BTreeMap::from([("org".to_owned(), data("a.rego")), ("b".to_owned(), data("a.rego"))]),
             reports: Vec::new(),
             ready_pods: None,
+            charged: BTreeMap::new(),
             others: BTreeMap::new(),
             now: jiff::Timestamp::UNIX_EPOCH,
         }
