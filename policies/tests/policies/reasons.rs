@@ -51,6 +51,7 @@ const ELSEWHERE: &[(&str, &[DenyReason])] = &[
         "proxy/tests/front/limits.rs",
         &[RateLimited, TooManyRequests, TooManySessions, ResultTooLarge, UpstreamMalformed],
     ),
+    ("proxy/tests/front/budget.rs", &[BudgetExhausted]),
     ("proxy/tests/front/staleness.rs", &[SnapshotStale]),
     ("proxy/src/upstream/tests/http.rs", &[UpstreamUnreachable, UpstreamTimeout]),
 ];
