@@ -16,6 +16,7 @@ mod desk;
 mod examples;
 mod forest;
 mod local;
+mod order;
 mod pins;
 mod policies;
 mod snapshot;

@@ -67,6 +67,8 @@ const NAMED: &[&str] = &[
     "r$ := 1 if not input.# == {\"amount\": 11}",
     "r$ := type_name(input.#)",
 ];
+/// What a layer can hold of the input without a rule between.
+const RAW: &[&str] = &["input", "input.args", "input.now", "input.argsDigest", "input[\"args\"]"];
 /// What a decision on the same question always finds the same.
 const STABLE: &[&str] = &[
     "r$ := input.tool.name",
@@ -188,8 +190,14 @@ pub(crate) fn hidden(dice: &mut Dice, secret: Secret) -> BTreeMap<String, String
         Secret::Fresh if hiding.dice.roll(2) == 0 => WHOLE,
         Secret::Fresh => NAMED,
     };
-    let form = hiding.dice.pick(forms);
-    let mut value = hiding.add(form, "");
+    // Without a rule of its own, a layer reads the input itself: in a body, in a head, in an argument, wherever it puts its value.
+    let mut value = match secret {
+        Secret::Fresh if hiding.dice.roll(3) == 0 => hiding.dice.pick(RAW).to_owned(),
+        _ => {
+            let form = hiding.dice.pick(forms);
+            hiding.add(form, "")
+        }
+    };
     for _ in 0..hiding.dice.roll(7) {
         let layer = hiding.dice.pick(LAYERS);
         value = hiding.add(layer, &value);

@@ -1,10 +1,11 @@
 //! What is listed is callable, and what is not listed does not exist: in generated worlds, for every caller and every tool.
 
+use http::Method;
 use serde_json::{Value, json};
 
 use crate::{
     issuer::{ISSUER, claims},
-    rig::{Rig, Told},
+    rig::{LEGACY, Rig, Told, initialize},
 };
 
 /// A small generator (xorshift64*): the same worlds in every run.
@@ -82,12 +83,78 @@ fn names(told: &Told) -> Option<Vec<String>> {
     Some(tools.iter().map(|tool| tool["name"].as_str().unwrap().to_owned()).collect())
 }
 
+/// How often what came out, in both eras.
+#[derive(Debug, Default)]
+struct Tally {
+    listed: usize,
+    hidden: usize,
+    refused: usize,
+}
+
+/// Where a caller speaks: by single requests, or in a session of its own.
+struct Line<'a> {
+    rig: &'a Rig,
+    token: &'a str,
+    session: Option<String>,
+}
+
+impl Line<'_> {
+    async fn say(&self, method: &str, params: Value) -> Told {
+        match &self.session {
+            None => self.rig.modern(self.token, method, params).await,
+            Some(session) => self.rig.legacy(self.token, session, method, params).await,
+        }
+    }
+
+    async fn call(&self, tool: &str) -> Told {
+        self.say("tools/call", json!({"name": tool, "arguments": {"topic": "refund"}})).await
+    }
+
+    /// Asks for the list and then for every tool; what it was listed.
+    async fn agrees(&self, tally: &mut Tally) -> Option<Vec<String>> {
+        let list = self.say("tools/list", json!({})).await;
+        let unknown = self.call("no_such_tool").await;
+        let names = names(&list);
+        for tool in TOOLS {
+            let told = self.call(tool).await;
+            match &names {
+                Some(names) if names.iter().any(|name| name == tool) => {
+                    assert!(told.json()["result"].is_object(), "{tool} is listed: {told:?}");
+                    tally.listed += 1;
+                }
+                Some(_) => {
+                    assert_eq!(told.face(), unknown.face(), "{tool} is not listed");
+                    assert_eq!(told.json()["error"]["message"], "Unknown tool");
+                    tally.hidden += 1;
+                }
+                None => {
+                    assert_eq!((told.status, &told.body), (list.status, &list.body), "{tool}");
+                    tally.refused += 1;
+                }
+            }
+        }
+        names
+    }
+}
+
+/// The same caller in a session of its own, where it gets one; it ends with the check.
+async fn in_a_session(rig: &Rig, token: &str, tally: &mut Tally) -> Option<Vec<String>> {
+    let opened = rig.post(token, &[], &initialize(LEGACY)).await;
+    let session = opened.header("mcp-session-id")?.to_owned();
+    let line = Line { rig, token, session: Some(session.clone()) };
+    let names = line.agrees(tally).await;
+    let bearer = format!("Bearer {token}");
+    let end = [("authorization", bearer.as_str()), ("mcp-session-id", session.as_str())];
+    assert_eq!(rig.send(Method::DELETE, "/mcp", &end, "").await.status, 200);
+    names
+}
+
 #[tokio::test]
-async fn list_and_call_agree() {
+async fn list_and_call_agree_in_both_eras() {
     let rig = Rig::start().await;
     let mut dice = Dice(0x9e37_79b9_7f4a_7c15);
-    let (mut listed, mut hidden, mut refused) = (0, 0, 0);
-    for generation in 2..42 {
+    let (mut modern, mut legacy) = (Tally::default(), Tally::default());
+    for generation in 2..82 {
         rig.enforce(|snapshot| {
             world(&mut dice, snapshot);
             snapshot["generation"] = json!(generation);
@@ -95,28 +162,40 @@ async fn list_and_call_agree() {
         .await;
         for _ in 0..3 {
             let token = token(&mut dice, &rig);
-            let list = rig.modern(&token, "tools/list", json!({})).await;
-            let unknown = rig.call(&token, "no_such_tool").await;
-            let names = names(&list);
-            for tool in TOOLS {
-                let told = rig.call(&token, tool).await;
-                match &names {
-                    Some(names) if names.iter().any(|name| name == tool) => {
-                        assert!(told.json()["result"].is_object(), "{tool} is listed: {told:?}");
-                        listed += 1;
-                    }
-                    Some(_) => {
-                        assert_eq!(told.face(), unknown.face(), "{tool} is not listed");
-                        assert_eq!(told.json()["error"]["message"], "Unknown tool");
-                        hidden += 1;
-                    }
-                    None => {
-                        assert_eq!((told.status, &told.body), (list.status, &list.body), "{tool}");
-                        refused += 1;
-                    }
-                }
-            }
+            let line = Line { rig: &rig, token: &token, session: None };
+            let alone = line.agrees(&mut modern).await;
+            assert_eq!(
+                in_a_session(&rig, &token, &mut legacy).await,
+                alone,
+                "a session shows what single requests show"
+            );
         }
     }
-    assert!(listed > 20 && hidden > 20 && refused > 20, "the worlds differ: {listed} {hidden} {refused}");
+    let sides = [modern.listed, modern.hidden, modern.refused, legacy.listed, legacy.hidden];
+    assert!(sides.iter().all(|times| *times > 60), "the worlds differ: {modern:?} {legacy:?}");
+}
+
+/// A session that is open while the rules change shows and permits what the new rules say, tool by tool.
+#[tokio::test]
+async fn an_open_session_follows_every_change() {
+    let rig = Rig::start().await;
+    let mut dice = Dice(0x0123_4567_89ab_cdef);
+    let token = rig.issuer.token("policy:read case:write");
+    let session = rig.session(&token).await;
+    let line = Line { rig: &rig, token: &token, session: Some(session) };
+    let single = Line { rig: &rig, token: &token, session: None };
+    let (mut seen, mut tally) = (Vec::new(), Tally::default());
+    for generation in 2..32 {
+        rig.enforce(|snapshot| {
+            world(&mut dice, snapshot);
+            snapshot["generation"] = json!(generation);
+        })
+        .await;
+        let names = line.agrees(&mut tally).await;
+        assert_eq!(names, single.agrees(&mut tally).await, "generation {generation}");
+        seen.push(names);
+    }
+    seen.sort();
+    seen.dedup();
+    assert!(seen.len() > 3 && tally.listed > 20 && tally.hidden > 20 && tally.refused > 8, "{seen:?} {tally:?}");
 }
