@@ -17,7 +17,7 @@ use crate::{
     build,
     delegations::Delegations,
     modules, notice,
-    plan::{Evidence, Notice, Plan},
+    plan::{Children, Evidence, Notice, Observed, Plan},
     problem::Problems,
     server::Server,
     snapshot::{self, Keyring, Parts},
@@ -63,12 +63,7 @@ pub fn compile(world: &World) -> Plan {
     let name = name_of(&world.server.metadata.name);
     let notices = notices(world, &judged, &pins, &delegations);
     let Judged { server, findings, sealed, reached } = judged;
-    let children = match (&world.mode, &server, &sealed) {
-        (Mode::Cluster(settings), Some(server), Some(sealed)) => {
-            Some(build::children(server, settings, sealed, seen.as_ref()))
-        }
-        _ => None,
-    };
+    let children = children(world, server.as_ref(), sealed.as_ref(), seen.as_ref());
     let server_status = server_verdict::Case {
         object: &world.server,
         mode: &world.mode,
@@ -96,6 +91,19 @@ pub fn compile(world: &World) -> Plan {
         evidence: own,
         notices,
         next: delegations.next_change(name, world.now),
+    }
+}
+
+/// On a cluster, what is made for a server that has a snapshot.
+fn children(
+    world: &World,
+    server: Option<&Server>,
+    sealed: Option<&Sealed>,
+    seen: Option<&Observed>,
+) -> Option<Children> {
+    match &world.mode {
+        Mode::Cluster(settings) => Some(build::children(server?, settings, sealed?, seen)),
+        Mode::Local(_) => None,
     }
 }
 

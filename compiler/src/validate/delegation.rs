@@ -35,16 +35,7 @@ pub fn delegation(object: &AgentDelegation, longest: SignedDuration, now: Timest
     period(from, not_before, spec.expires_at.0, longest, &mut problems);
     to(&spec.to, &mut problems);
     let budget = budget(spec, &mut problems);
-    for (field, empty) in [
-        ("scopes", spec.scopes.is_empty()),
-        ("effects", spec.effects.is_empty()),
-        ("tenants", spec.tenants.is_empty()),
-        ("tools", spec.tools.is_empty()),
-    ] {
-        if empty {
-            problems.add(format!("spec.{field}"), "is empty: write at least one, there is no \"all\" by omission");
-        }
-    }
+    nothing_is_empty(spec, &mut problems);
     let tools: Vec<Glob> = problems.parse_all("spec.tools", &spec.tools);
     let max_depth = problems.take("spec.maxDepth", u32::try_from(spec.max_depth));
     let scopes = problems.parse_all("spec.scopes", &spec.scopes);
@@ -73,6 +64,19 @@ pub fn delegation(object: &AgentDelegation, longest: SignedDuration, now: Timest
     };
     let value = made();
     problems.finish(value)
+}
+
+fn nothing_is_empty(spec: &crd::AgentDelegationSpec, problems: &mut Problems) {
+    for (field, empty) in [
+        ("scopes", spec.scopes.is_empty()),
+        ("effects", spec.effects.is_empty()),
+        ("tenants", spec.tenants.is_empty()),
+        ("tools", spec.tools.is_empty()),
+    ] {
+        if empty {
+            problems.add(format!("spec.{field}"), "is empty: write at least one, there is no \"all\" by omission");
+        }
+    }
 }
 
 fn period(

@@ -134,7 +134,12 @@ pub(crate) fn any_world(dice: &mut Dice) -> World {
         pin: dice.pick(PINS),
         destroys: [None, Some(false), Some(true)][dice.roll(3)],
     };
-    let tools: Vec<Tool> = names.iter().filter_map(|name| (dice.roll(16) != 0).then(|| any_tool(dice, name))).collect();
+    let mut tools: Vec<Tool> = Vec::new();
+    for name in &names {
+        if dice.roll(16) != 0 {
+            tools.push(any_tool(dice, name));
+        }
+    }
     let tenants = match dice.roll(6) {
         0 => vec!["*"],
         1 => vec!["*", "tenant-7"],

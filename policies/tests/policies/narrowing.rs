@@ -38,7 +38,7 @@ fn list(
     tools: &BTreeMap<ToolName, Listed<'_>>,
 ) -> BTreeMap<ToolName, Verdict> {
     let (era, now) = (caller.era(), caller.now());
-    policy.visible(&ListAsk { principal: who, authority: None, era, method: "tools/list", tools: tools, now })
+    policy.visible(&ListAsk { principal: who, authority: None, era, method: "tools/list", tools, now })
 }
 
 /// What modules may do to a verdict: leave it, refuse, or have a person agree.
