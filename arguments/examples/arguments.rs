@@ -1,4 +1,4 @@
-//! What a check costs: processor time of one thread, the median of several runs. `cargo run --release -p cotter-arguments --example measure`
+//! What a check costs: processor time of one thread, the median of several runs. `cargo run --release -p cotter-arguments --example arguments`
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a program that prints")]
 
 use std::{hint::black_box, time::Duration};
