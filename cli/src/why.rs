@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use clap::Args;
 use cotter_core::{
     catalogue::{Catalogue, ToolState},
-    decision::{Decision, Era, Kind},
+    decision::{Approval, Decision, Era, Kind},
     drift::Class,
     name::{Issuer, ToolName},
     principal::Principal,
@@ -217,8 +217,12 @@ fn tell(question: &Question<'_>, layer: &Layer, explanation: &Explanation) -> To
 /// The whole, as the sidecar decides it.
 fn decision(decision: &Decision) -> Told {
     let reasons: Vec<String> = decision.reasons.iter().map(ToString::to_string).collect();
-    let text = if decision.allow { "allowed".to_owned() } else { reasons.join("; ") };
-    let refuses = (!decision.allow).then(|| decision.first_reason().unwrap_or(DenyReason::PolicyUndefined));
+    let waits = decision.obligations.approval == Approval::Always;
+    let (refuses, text) = match (decision.allow, waits) {
+        (true, false) => (None, "allowed".to_owned()),
+        (true, true) => (Some(DenyReason::ApprovalRequired), "allowed once a person agrees".to_owned()),
+        (false, _) => (Some(decision.first_reason().unwrap_or(DenyReason::PolicyUndefined)), reasons.join("; ")),
+    };
     Told { layer: "decision".to_owned(), refuses, text, changes: Vec::new() }
 }
 

@@ -141,6 +141,12 @@ impl Ledger {
         Share { elsewhere, recent: recent.min(elsewhere), sidecars, place }
     }
 
+    /// Every budget that is counted.
+    #[must_use]
+    pub fn keys(&self) -> Vec<String> {
+        self.budgets.keys().cloned().collect()
+    }
+
     /// What was charged to a budget, to be persisted.
     #[must_use]
     pub fn charged(&self, key: &str) -> Charged {

@@ -129,14 +129,19 @@ impl Spending {
         }
         self.with(&server.namespace, |book, now| {
             let Book { ledger, named, .. } = book;
-            let own = named.get(&server.name).filter(|budgets| !budgets.is_empty())?;
-            let mut share = |budget: &Budget| {
+            // A server without a snapshot since the start may enforce an older one, and that names any budget.
+            let keys = |budgets: &Vec<Budget>| budgets.iter().map(|budget| budget.key().to_owned()).collect();
+            let own: Vec<String> = named.get(&server.name).map_or_else(|| ledger.keys(), keys);
+            if own.is_empty() {
+                return None;
+            }
+            let mut share = |key: &str| {
                 let names = |server: &str| {
-                    named.get(server).is_some_and(|budgets| budgets.iter().any(|other| other.key() == budget.key()))
+                    named.get(server).is_none_or(|budgets| budgets.iter().any(|other| other.key() == key))
                 };
-                ledger.share(budget.key(), run, names, now)
+                ledger.share(key, run, names, now)
             };
-            let line = Line { budgets: own.iter().map(|budget| (budget.key(), share(budget))).collect() };
+            let line = Line { budgets: own.iter().map(|key| (key.as_str(), share(key))).collect() };
             let mut text = serde_json::to_vec(&line).ok()?;
             text.push(b'\n');
             Some(text.into())
@@ -217,4 +222,30 @@ fn count(calls: i64) -> u64 {
 pub fn key(delegation: &AgentDelegation) -> &str {
     let metadata = &delegation.metadata;
     metadata.uid.as_deref().or(metadata.name.as_deref()).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    #[test]
+    fn a_server_that_is_not_published_since_the_start_is_told_of_every_budget_that_is_counted() {
+        let delegation = json!({
+            "apiVersion": "cotter.dev/v1alpha1", "kind": "AgentDelegation",
+            "metadata": {"name": "triage", "namespace": "n", "uid": "u1"},
+            "spec": {"delegate": {"claims": {"team": "desk"}}, "to": {"servers": [{"name": "a"}, {"name": "b"}]},
+                "scopes": ["policy:read"], "effects": ["Read"], "tenants": ["tenant-7"], "expiresAt": "2027-01-31T00:00:00Z"},
+            "status": {"budget": {"charged": 20, "runs": {"run-a": 10, "run-b": 10}}},
+        });
+        let delegation: AgentDelegation = serde_json::from_value(delegation).unwrap();
+        let spending = Spending::default();
+        spending.remember([&delegation]);
+        let (a, elsewhere) = (ServerKey::new("n", "a"), ServerKey::new("other", "a"));
+        assert!(spending.connect(&a, "a-0", "run-a"));
+        let line: Value = serde_json::from_slice(&spending.line(&a, Some("run-a")).unwrap()).unwrap();
+        assert_eq!(line["budgets"]["u1"]["elsewhere"], 10, "{line}");
+        assert!(spending.line(&elsewhere, Some("run-c")).is_none(), "a namespace without budgets has nothing to tell");
+    }
 }

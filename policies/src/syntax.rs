@@ -242,8 +242,9 @@ fn walk_all<'a>(exprs: impl IntoIterator<Item = &'a Ref<Expr>>, visit: &mut impl
     exprs.into_iter().for_each(|expr| walk(expr, visit));
 }
 
-fn is_number(expr: &Expr) -> bool {
-    matches!(expr, Expr::Number { .. })
+/// A number that stands in the text and is no larger than it looks.
+fn is_short_number(expr: &Expr) -> bool {
+    matches!(expr, Expr::Number { span, .. } if span.text().len() <= 20 && !span.text().contains(['e', 'E']))
 }
 
 /// Walks an expression.
@@ -290,7 +291,7 @@ fn walk(expr: &Expr, visit: &mut impl Visit) {
             walk(rhs, visit);
         }
         Expr::ArithExpr { op, lhs, rhs, span, .. } => {
-            if matches!(op, ArithOp::Mul) && ![lhs, rhs].iter().any(|side| is_number(side)) {
+            if matches!(op, ArithOp::Mul) && ![lhs, rhs].iter().any(|side| is_short_number(side)) {
                 visit.product(span);
             }
             walk_all([lhs, rhs], visit);

@@ -10,7 +10,7 @@ use std::{
 use clap::Args;
 use cotter_core::{
     audit::Record,
-    decision::{Era, Kind},
+    decision::{Approval, Era, Kind, Reason},
     name::{Namespace, ServerRef, ToolName},
     reason::DenyReason,
     snapshot::Sealed,
@@ -156,14 +156,22 @@ impl Count {
             arguments: None,
             now: record.time,
         });
-        if verdict.is_allowed() == record.allow {
+        // Nobody can agree yet: what needs a person is refused.
+        let waits = verdict.is_allowed() && verdict.decision.obligations.approval == Approval::Always;
+        let allowed = verdict.is_allowed() && !waits;
+        if allowed == record.allow {
             self.same += 1;
             return;
         }
         self.differ += 1;
         let say = |allow: bool| if allow { "allowed" } else { "refused" };
-        let (then, now) = (say(record.allow), say(verdict.is_allowed()));
-        let reasons = if verdict.is_allowed() { &record.reasons } else { &verdict.decision.reasons };
+        let (then, now) = (say(record.allow), say(allowed));
+        let waiting = [Reason { code: DenyReason::ApprovalRequired, detail: None }];
+        let reasons: &[Reason] = match (allowed, waits) {
+            (true, _) => &record.reasons,
+            (false, true) => &waiting,
+            (false, false) => &verdict.decision.reasons,
+        };
         let reasons: Vec<String> = reasons.iter().map(ToString::to_string).collect();
         let subject = shown(principal.subject.as_str());
         println!(

@@ -24,6 +24,11 @@ const NODE: usize = 48;
 const DIGITS: usize = 1000;
 const EXPONENT_DIGITS: usize = 3;
 
+/// Steps of a function that cost as much as a byte that it makes.
+const STEPS: usize = 16;
+/// Delimiters of one `glob.match`.
+const MAX_DELIMITERS: usize = 16;
+
 thread_local! {
     static LEFT: Cell<usize> = const { Cell::new(0) };
 }
@@ -31,7 +36,7 @@ thread_local! {
 /// How large the result of a call is at most.
 type Size = fn(&[Value]) -> usize;
 
-/// Functions whose result grows with what they get, and the ones that read numbers.
+/// Functions whose result, or whose work, grows with what they get, and the ones that read numbers.
 const SIZES: &[(&str, Size)] = &[
     ("array.concat", shallow),
     ("array.reverse", shallow),
@@ -43,8 +48,9 @@ const SIZES: &[(&str, Size)] = &[
     ("base64url.encode_no_pad", |args| 2 * texts(args) + NODE),
     ("concat", concat),
     ("format_int", |args| 8 * weight(args.first())),
+    ("glob.match", delimited),
     ("glob.quote_meta", |args| 2 * texts(args)),
-    ("indexof_n", |args| matches(args, 1) * NODE),
+    ("indexof_n", |args| texts(args) * NODE + steps(args)),
     ("intersection", deep),
     ("json.filter", deep),
     ("json.is_valid", json),
@@ -65,14 +71,16 @@ const SIZES: &[(&str, Size)] = &[
     ("sort", deep),
     ("split", |args| (matches(args, 1) + 1) * NODE + texts(args)),
     ("sprintf", |args| 50 * text(args, 0).len() + 6 * weight(args.get(1))),
+    ("strings.any_prefix_match", pairs),
+    ("strings.any_suffix_match", pairs),
     ("strings.reverse", texts),
     ("substring", texts),
     ("time.format", |args| 64 * deep(args)),
     ("to_number", number),
-    ("trim", texts),
-    ("trim_left", texts),
+    ("trim", |args| texts(args) + steps(args)),
+    ("trim_left", |args| texts(args) + steps(args)),
     ("trim_prefix", texts),
-    ("trim_right", texts),
+    ("trim_right", |args| texts(args) + steps(args)),
     ("trim_space", texts),
     ("trim_suffix", texts),
     ("union", deep),
@@ -207,6 +215,33 @@ fn matches(args: &[Value], at: usize) -> usize {
     if wanted.is_empty() { within.len() + 1 } else { within.matches(wanted).count() }
 }
 
+/// What a function does that looks at each character of one text for each of another: charged like bytes, since no timer looks at it.
+fn steps(args: &[Value]) -> usize {
+    text(args, 0).len().saturating_mul(text(args, 1).len()) / STEPS
+}
+
+/// The same of each text with each.
+fn pairs(args: &[Value]) -> usize {
+    let count = |at: usize| match args.get(at) {
+        Some(Value::Array(items)) => items.len(),
+        Some(Value::Set(items)) => items.len(),
+        _ => 1,
+    };
+    deep(args).saturating_add(count(0).saturating_mul(count(1)).saturating_mul(NODE) / STEPS)
+}
+
+/// The engine writes a slash before and behind every delimiter that stands in a text, once for every time that it is named.
+fn delimited(args: &[Value]) -> usize {
+    let named = match args.get(1) {
+        Some(Value::Array(items)) => items.len(),
+        _ => 1,
+    };
+    if named > MAX_DELIMITERS {
+        return MAX_MADE + 1;
+    }
+    (2 * named + 3).saturating_mul(text(args, 0).len() + text(args, 2).len())
+}
+
 fn concat(args: &[Value]) -> usize {
     let count = match args.get(1) {
         Some(Value::Array(items)) => items.len(),
@@ -278,6 +313,10 @@ mod tests {
         assert!(made("to_number", r#"["1e300"]"#).is_ok());
         assert_eq!(made("json.unmarshal", r#"["{\"a\": \"7e4821\"}"]"#), Ok(r#"{"a":"7e4821"}"#.to_owned()));
         assert!(made("upper", "[1]").unwrap_err().contains("string"));
+        assert_eq!(made("trim", r#"["  a ", " "]"#), Ok(r#""a""#.to_owned()));
+        assert_eq!(made("glob.match", r#"["*.example", ["."], "api.example"]"#), Ok("true".to_owned()));
+        assert_eq!(made("glob.match", r#"["api:*", [], "api:x"]"#), Ok("true".to_owned()));
+        assert_eq!(made("strings.any_prefix_match", r#"["abc", ["x", "ab"]]"#), Ok("true".to_owned()));
     }
 
     #[test]
@@ -317,6 +356,14 @@ mod tests {
             ("to_number", serde_json::json!(["1".repeat(1001)])),
             ("json.unmarshal", serde_json::json!(["[1E+999999999]"])),
             ("units.parse_bytes", serde_json::json!(["1e99999Gi"])),
+            ("trim", serde_json::json!([long, long])),
+            ("trim_left", serde_json::json!([long, long])),
+            ("trim_right", serde_json::json!([long, long])),
+            ("indexof_n", serde_json::json!([long, "a".repeat(8 << 10)])),
+            ("strings.any_prefix_match", serde_json::json!([vec!["a"; 4000], vec!["b"; 4000]])),
+            ("strings.any_suffix_match", serde_json::json!([vec!["a"; 4000], vec!["b"; 4000]])),
+            ("glob.match", serde_json::json!([long, vec!["a"; 17], long])),
+            ("glob.match", serde_json::json!(["x", vec!["a"; 16], "a".repeat(1 << 20)])),
         ] {
             assert!(made(name, &args.to_string()).unwrap_err().contains("16 MiB"), "{name}");
         }

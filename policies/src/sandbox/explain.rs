@@ -118,7 +118,7 @@ impl Sandbox {
         let mut engine = self.engine.clone();
         engine.set_input(input.clone());
         engine::begin();
-        engine.set_execution_timer_config(engine::timer(super::TEST_BUDGET));
+        engine.set_execution_timer_config(engine::timer(engine::BUDGET));
         let found = engine.eval_query(query.to_owned(), false);
         let value =
             found.map(|found| found.result.into_iter().next().and_then(|row| row.expressions.into_iter().next()));

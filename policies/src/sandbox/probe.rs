@@ -8,7 +8,6 @@ use regorus::{
     unstable::{Expr, Literal, LiteralStmt, Module, Ref, Span},
 };
 
-use super::TEST_BUDGET;
 use crate::{
     engine,
     syntax::{self, names},
@@ -117,7 +116,7 @@ impl Body<'_> {
 
     fn ask(&self, engine: &mut Engine, rule: &str, length: usize, input: &Value) -> Result<bool, String> {
         let rule = format!("data.{}.{rule}_{length}", names(&self.module.package.refr).join("."));
-        let value = engine::eval(engine, &rule, input, TEST_BUDGET);
+        let value = engine::eval(engine, &rule, input, engine::BUDGET);
         value.map(|value| value == Value::Bool(true)).map_err(|error| {
             // The place is that of the beginning, which is not a text of the person.
             error.message.rsplit_once("cotter_probe.rego:").map_or_else(

@@ -1,6 +1,6 @@
 //! The sidecar of a pod: follows its operator, guards its server.
 
-use std::{net::SocketAddr, path::PathBuf, process::ExitCode, sync::Arc};
+use std::{net::SocketAddr, path::PathBuf, process::ExitCode, sync::Arc, time::Duration};
 
 use anyhow::Context as _;
 use clap::Parser;
@@ -20,6 +20,9 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 use tracing_subscriber::EnvFilter;
+
+/// Charges are gathered for 0.1 s before they are told.
+const LAST_CHARGES: Duration = Duration::from_millis(300);
 
 /// Decides on every request whether this caller may see or use this tool of the server behind it.
 ///
@@ -108,6 +111,8 @@ async fn serve(arguments: Arguments) -> anyhow::Result<()> {
     }
     tracing::info!("ending");
     sidecar.shutdown().await;
+    // What was charged last is told before the stream ends: a run that is gone cannot tell it any more.
+    tokio::time::sleep(LAST_CHARGES).await;
     end.cancel();
     while talk.join_next().await.is_some() {}
     Ok(())
