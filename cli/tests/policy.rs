@@ -133,6 +133,16 @@ fn replay_says_what_differs_and_never_that_nothing_does_where_nothing_was_decide
     let night = "package cotter.user.rules\n\ndeny contains \"noon\" if input.now == \"2026-11-30T12:00:00Z\"\n";
     let noon = replay(&record("default"), &server(folder.path(), "case:write", night), &[]);
     assert_eq!(noon.status.code(), Some(1), "{}", out(&noon));
+    // Nobody can agree to a call, so that a rule that asks for a person refuses it; what was refused for that stays refused.
+    let person = "package cotter.user.rules\n\nrequire_approval contains \"a person\" if true\n";
+    let asks = server(folder.path(), "case:write", person);
+    let asked = replay(&record("default"), &asks, &[]);
+    assert_eq!(asked.status.code(), Some(1));
+    assert!(out(&asked).contains("allowed then, refused now (ApprovalRequired)"), "{}", out(&asked));
+    let waited =
+        record("default").replace("\"allow\":true", "\"allow\":false,\"reasons\":[{\"code\":\"ApprovalRequired\"}]");
+    let same_again = replay(&waited, &asks, &[]);
+    assert_eq!(same_again.status.code(), Some(0), "{}", out(&same_again));
     let arguments = "package cotter.user.rules\n\ndeny contains \"x\" if input.args.x == 1\n";
     let apart = replay(&record("default"), &server(folder.path(), "case:write", arguments), &[]);
     assert!(out(&apart).starts_with("0 the same, 0 differ, 1 not decided again"), "{}", out(&apart));

@@ -15,7 +15,7 @@ use cotter_core::{
     reason::DenyReason,
     snapshot::Sealed,
 };
-use cotter_policies::{Ask, PinFacts, Policy};
+use cotter_policies::{Ask, PinFacts, Policy, Verdict};
 
 use crate::{
     failure::{Doing as _, Failure, Outcome},
@@ -156,31 +156,33 @@ impl Count {
             arguments: None,
             now: record.time,
         });
-        // Nobody can agree yet: what needs a person is refused.
-        let waits = verdict.is_allowed() && verdict.decision.obligations.approval == Approval::Always;
-        let allowed = verdict.is_allowed() && !waits;
-        if allowed == record.allow {
-            self.same += 1;
-            return;
+        match difference(record, &verdict) {
+            None => self.same += 1,
+            Some(difference) => {
+                self.differ += 1;
+                let (server, subject) = (&record.server, shown(principal.subject.as_str()));
+                println!("{}  {server}  {subject} {tool}: {difference}", record.time);
+            }
         }
-        self.differ += 1;
-        let say = |allow: bool| if allow { "allowed" } else { "refused" };
-        let (then, now) = (say(record.allow), say(allowed));
-        let waiting = [Reason { code: DenyReason::ApprovalRequired, detail: None }];
-        let reasons: &[Reason] = match (allowed, waits) {
-            (true, _) => &record.reasons,
-            (false, true) => &waiting,
-            (false, false) => &verdict.decision.reasons,
-        };
-        let reasons: Vec<String> = reasons.iter().map(ToString::to_string).collect();
-        let subject = shown(principal.subject.as_str());
-        println!(
-            "{}  {}  {subject} {tool}: {then} then, {now} now ({})",
-            record.time,
-            record.server,
-            reasons.join(", ")
-        );
     }
+}
+
+/// What differs, and why. Nobody can agree to a call yet, so that what needs a person is refused.
+fn difference(record: &Record, verdict: &Verdict) -> Option<String> {
+    let waits = verdict.is_allowed() && verdict.decision.obligations.approval == Approval::Always;
+    let allowed = verdict.is_allowed() && !waits;
+    if allowed == record.allow {
+        return None;
+    }
+    let say = |allow: bool| if allow { "allowed" } else { "refused" };
+    let waiting = [Reason { code: DenyReason::ApprovalRequired, detail: None }];
+    let reasons: &[Reason] = match (allowed, waits) {
+        (true, _) => &record.reasons,
+        (false, true) => &waiting,
+        (false, false) => &verdict.decision.reasons,
+    };
+    let reasons: Vec<String> = reasons.iter().map(ToString::to_string).collect();
+    Some(format!("{} then, {} now ({})", say(record.allow), say(allowed), reasons.join(", ")))
 }
 
 /// Whether the policy decided: what the token, the pin, a limit or the server refused it never saw.
