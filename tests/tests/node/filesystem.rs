@@ -1,11 +1,12 @@
 //! The public filesystem server, and the release in which it changed a tool.
 
-use std::{fs, time::Instant};
+use std::{fs, process::Command, time::Instant};
 
 use cotter_tests::{
     client::Client,
     cluster::{Caller, Namespace, condition, is},
     folder::Folder,
+    programs::{Said, ours},
 };
 use serde_json::{Value, json};
 
@@ -40,6 +41,7 @@ fn a_release_that_flips_an_annotation_is_caught_and_putting_the_old_one_back_is_
     reader.wait();
     reader.reaches(URL);
     reads_and_sees(&reader, "move_file", true);
+    why_says_the_same();
 
     folder.replace("server.yaml", "2026.1.14", "2026.7.4");
     let began = Instant::now();
@@ -59,6 +61,20 @@ fn a_release_that_flips_an_annotation_is_caught_and_putting_the_old_one_back_is_
     let pin = namespace.wait_until("tpin", "filesystem", |pin| is(pin, "InSync", "True"));
     assert_eq!(pin["status"]["drift"].as_array().map_or(0, Vec::len), 0, "{pin:#}");
     reads_and_sees(&reader, "move_file", true);
+}
+
+/// `cotter why` decides from the snapshot that the operator keeps.
+fn why_says_the_same() {
+    let why = |tool: &str| {
+        let account = ["--namespace", "files", "--service-account", "files/reader"];
+        Said::run(Command::new(ours("cotter")).args(["why", "filesystem", tool]).args(account))
+    };
+    let may = why("read_text_file");
+    assert_eq!(may.code, Some(0), "{may:?}");
+    assert!(may.out.contains("read_text_file may be called on filesystem"), "{may:?}");
+    let may_not = why("write_file");
+    assert_eq!(may_not.code, Some(1), "{may_not:?}");
+    assert!(may_not.out.contains("EffectNotDelegated"), "{may_not:?}");
 }
 
 fn reads_and_sees(reader: &Caller<'_>, tool: &str, seen: bool) {
