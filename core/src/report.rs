@@ -175,3 +175,13 @@ pub struct Uses {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_denial: Option<Timestamp>,
 }
+
+impl Uses {
+    /// Adds the uses at another sidecar.
+    pub fn add(&mut self, other: &Self) {
+        self.allowed = self.allowed.saturating_add(other.allowed);
+        self.denied = self.denied.saturating_add(other.denied);
+        self.last_used = self.last_used.max(other.last_used);
+        self.last_denial = self.last_denial.max(other.last_denial);
+    }
+}

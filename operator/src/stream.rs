@@ -25,6 +25,7 @@ use cotter_core::{
     report::Report,
     strict,
 };
+use serde::de::DeserializeOwned;
 use tokio::sync::{Semaphore, watch};
 
 use crate::{
@@ -166,10 +167,7 @@ async fn charges(
 ) -> Result<StatusCode, Refusal> {
     let key = ServerKey::new(namespace, name);
     let who = desk.sidecar(&key, &headers).await.inspect_err(|refusal| refusal.note(&desk, &key))?;
-    let body = whole(body, MAX_CHARGES).await?;
-    let bad = |why: &dyn std::fmt::Display| Refusal::new(StatusCode::BAD_REQUEST, format!("not charges: {why}"));
-    strict::check(&body, strict::Limits::depth(strict::MAX_DEPTH)).map_err(|error| bad(&error))?;
-    let charges: Charges = serde_json::from_slice(&body).map_err(|error| bad(&error))?;
+    let charges: Charges = read(&whole(body, MAX_CHARGES).await?, "charges")?;
     let used_up = desk.spending.charge(&key, &who.pod_uid, &charges).ok_or(FleetError::NotConnected)?;
     desk.fleet.charged(&key, used_up);
     Ok(StatusCode::NO_CONTENT)
@@ -185,13 +183,17 @@ async fn whole(body: Body, limit: usize) -> Result<Bytes, Refusal> {
     }
 }
 
-/// Reads a report strictly. It has to be about the server whose sidecar sends it.
+/// Reads a body strictly, as what it has to be.
+fn read<T: DeserializeOwned>(body: &[u8], what: &str) -> Result<T, Refusal> {
+    strict::check(body, strict::Limits::depth(strict::MAX_DEPTH)).map_err(|error| Refusal::bad(what, error))?;
+    serde_json::from_slice(body).map_err(|error| Refusal::bad(what, error))
+}
+
+/// Reads a report. It has to be about the server whose sidecar sends it.
 fn parse(body: &[u8], key: &ServerKey) -> Result<Report, Refusal> {
-    let bad = |why: &dyn std::fmt::Display| Refusal::new(StatusCode::BAD_REQUEST, format!("not a report: {why}"));
-    strict::check(body, strict::Limits::depth(strict::MAX_DEPTH)).map_err(|error| bad(&error))?;
-    let report: Report = serde_json::from_slice(body).map_err(|error| bad(&error))?;
+    let report: Report = read(body, "a report")?;
     if report.server.namespace.as_str() != key.namespace || report.server.name.as_str() != key.name {
-        return Err(bad(&format_args!("it is about {} and was sent to {key}", report.server)));
+        return Err(Refusal::bad("a report", format_args!("it is about {} and was sent to {key}", report.server)));
     }
     Ok(report)
 }
@@ -217,6 +219,10 @@ struct Refusal {
 impl Refusal {
     fn new(status: StatusCode, why: impl std::fmt::Display) -> Self {
         Self { status, why: why.to_string() }
+    }
+
+    fn bad(what: &str, why: impl std::fmt::Display) -> Self {
+        Self::new(StatusCode::BAD_REQUEST, format!("not {what}: {why}"))
     }
 
     fn stopping() -> Self {

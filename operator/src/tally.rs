@@ -67,7 +67,7 @@ impl Tally {
     pub fn total(&self, name: &str) -> Option<Uses> {
         let known = self.sidecars.values().filter_map(|sidecar| sidecar.uses.get(name)).chain(self.base.get(name));
         known.cloned().reduce(|mut sum, one| {
-            add(&mut sum, &one);
+            sum.add(&one);
             sum
         })
     }
@@ -89,15 +89,8 @@ impl Tally {
 
 fn add_all(base: &mut ByName, uses: ByName) {
     for (name, one) in uses {
-        add(base.entry(name).or_default(), &one);
+        base.entry(name).or_default().add(&one);
     }
-}
-
-fn add(sum: &mut Uses, one: &Uses) {
-    sum.allowed = sum.allowed.saturating_add(one.allowed);
-    sum.denied = sum.denied.saturating_add(one.denied);
-    sum.last_used = sum.last_used.max(one.last_used);
-    sum.last_denial = sum.last_denial.max(one.last_denial);
 }
 
 #[cfg(test)]

@@ -247,6 +247,16 @@ fn is_short_number(expr: &Expr) -> bool {
     matches!(expr, Expr::Number { span, .. } if span.text().len() <= 20 && !span.text().contains(['e', 'E']))
 }
 
+fn walk_call(fcn: &Expr, params: &[Ref<Expr>], span: &Span, visit: &mut impl Visit) {
+    match path(fcn) {
+        Some((root, steps)) => visit.reference(root.text(), &steps, Some(params.len()), root),
+        None => visit.reference("", &[Step::Any], Some(params.len()), span),
+    }
+    visit.call(fcn, params);
+    walk_indices(fcn, visit);
+    walk_all(params, visit);
+}
+
 /// Walks an expression.
 fn walk(expr: &Expr, visit: &mut impl Visit) {
     match expr {
@@ -263,15 +273,7 @@ fn walk(expr: &Expr, visit: &mut impl Visit) {
             }
             walk_indices(expr, visit);
         }
-        Expr::Call { fcn, params, span, .. } => {
-            match path(fcn) {
-                Some((root, steps)) => visit.reference(root.text(), &steps, Some(params.len()), root),
-                None => visit.reference("", &[Step::Any], Some(params.len()), span),
-            }
-            visit.call(fcn, params);
-            walk_indices(fcn, visit);
-            walk_all(params, visit);
-        }
+        Expr::Call { fcn, params, span, .. } => walk_call(fcn, params, span, visit),
         Expr::Array { items, .. } | Expr::Set { items, .. } => walk_all(items, visit),
         Expr::Object { fields, .. } => fields.iter().for_each(|(_, key, value)| walk_all([key, value], visit)),
         Expr::ArrayCompr { term, query, .. } | Expr::SetCompr { term, query, .. } => {

@@ -14,7 +14,7 @@ use cotter_crds::{
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
-use super::{budget, evidence, refused, settle};
+use super::{budget, refused, settle};
 use crate::{
     chain::{self, Broken, Chain},
     delegations::Delegations,
@@ -209,7 +209,7 @@ fn uses(name: &str, object: &AgentDelegation, servers: &Servers<'_>, charged: Op
     let named = object.spec.to.servers.iter().flatten().filter_map(|server| servers.get(server.name.as_str()));
     let mut sum: Option<Uses> = None;
     for one in named.filter_map(|seen| seen.uses.get(name)) {
-        evidence::add(sum.get_or_insert_with(Uses::default), one);
+        sum.get_or_insert_with(Uses::default).add(one);
     }
     let sum = charged.and_then(|charged| charged.uses.clone()).or(sum)?;
     let number = |count: u64| i64::try_from(count).unwrap_or(i64::MAX);

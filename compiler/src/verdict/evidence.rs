@@ -21,15 +21,7 @@ pub(crate) fn evidence(server: Option<&Server>, live: Live<'_>) -> Evidence {
 fn uses(reports: &[&Report]) -> BTreeMap<String, Uses> {
     let mut all: BTreeMap<String, Uses> = BTreeMap::new();
     for (name, one) in reports.iter().flat_map(|report| &report.uses) {
-        add(all.entry(name.clone()).or_default(), one);
+        all.entry(name.clone()).or_default().add(one);
     }
     all
-}
-
-/// Adds the uses at another sidecar.
-pub(super) fn add(sum: &mut Uses, one: &Uses) {
-    sum.allowed = sum.allowed.saturating_add(one.allowed);
-    sum.denied = sum.denied.saturating_add(one.denied);
-    sum.last_used = sum.last_used.max(one.last_used);
-    sum.last_denial = sum.last_denial.max(one.last_denial);
 }
