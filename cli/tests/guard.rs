@@ -78,9 +78,11 @@ fn processor_time_has_an_end() {
 fn memory_has_an_end() {
     let _alone = alone();
     let how = "it needed more than 512 MiB of memory, or a stack without end";
-    assert_eq!(findings("stand_in_that_takes_memory", LIMITS), both(how));
+    // Taking memory takes processor time too, and more of it on a slow machine: it is no limit here.
+    let narrow = Limits { cpu_seconds: 60, ..LIMITS };
+    assert_eq!(findings("stand_in_that_takes_memory", narrow), both(how));
     // With room for it the same stand-in ends by itself, and is no checker.
-    let roomy = Limits { memory: 4 << 30, cpu_seconds: 60, ..LIMITS };
+    let roomy = Limits { memory: 4 << 30, ..narrow };
     assert_eq!(findings("stand_in_that_takes_memory", roomy), both("the check gave no answer"));
 }
 
