@@ -46,6 +46,8 @@ impl Budget {
 pub struct Charges {
     /// The run: another one after each start.
     pub run: String,
+    /// Calls that this run had charged by then, over all budgets: of two messages the one with fewer is the older one.
+    pub made: u64,
     /// Calls, by [`Budget::key`].
     pub charged: BTreeMap<String, u64>,
 }

@@ -48,6 +48,8 @@ struct Run {
     streams: u32,
     gone: Duration,
     superseded: bool,
+    /// Calls that it had made when it told the most.
+    made: u64,
 }
 
 /// A budget whose count moved.
@@ -71,8 +73,7 @@ impl Ledger {
         let mut account = Account { base: persisted.calls.saturating_sub(of_runs), ..Account::default() };
         for (run, calls) in &persisted.runs {
             account.runs.insert(run.clone(), Count { calls: *calls, window: Window::default() });
-            let unheard = Run { owner: None, streams: 0, gone: now, superseded: false };
-            self.runs.entry(run.clone()).or_insert(unheard);
+            self.runs.entry(run.clone()).or_insert(Run::unheard(now));
         }
         self.budgets.insert(key.to_owned(), account);
     }
@@ -87,8 +88,7 @@ impl Ledger {
         for (_, other) in self.runs.iter_mut().filter(|(id, other)| same_pod(id, other)) {
             (other.superseded, other.gone) = (true, now);
         }
-        let new = Run { owner: None, streams: 0, gone: now, superseded: false };
-        let known = self.runs.entry(run.to_owned()).or_insert(new);
+        let known = self.runs.entry(run.to_owned()).or_insert(Run::unheard(now));
         (known.owner, known.superseded) = (Some(owner), false);
         known.streams += 1;
         true
@@ -104,9 +104,14 @@ impl Ledger {
 
     /// Takes what a run charged since it began. Nothing where no stream of this run of this pod is open.
     pub fn charge(&mut self, server: &str, pod: &str, charges: &Charges, now: Duration) -> Option<Vec<Moved>> {
-        let run = self.runs.get(&charges.run).filter(|run| run.is_live())?;
+        let run = self.runs.get_mut(&charges.run).filter(|run| run.is_live())?;
         run.owner.as_ref().filter(|(s, p)| s == server && p == pod)?;
         let mut moved = Vec::new();
+        if charges.made < run.made {
+            // Given up by its sidecar, which told more in the meantime, and delivered late.
+            return Some(moved);
+        }
+        run.made = charges.made;
         for (key, calls) in &charges.charged {
             // A budget that no snapshot names is that of a delegation that is gone.
             let Some(account) = self.budgets.get_mut(key) else { continue };
@@ -194,6 +199,10 @@ impl Account {
 }
 
 impl Run {
+    const fn unheard(now: Duration) -> Self {
+        Self { owner: None, streams: 0, gone: now, superseded: false, made: 0 }
+    }
+
     const fn is_live(&self) -> bool {
         self.streams > 0 && !self.superseded
     }

@@ -153,10 +153,14 @@ impl Spending {
         self.with(namespace, |book, _| book.moved.subscribe())
     }
 
-    /// What was charged to each of these delegations of a namespace, and how often it was used, by name.
+    /// What was charged to each of these delegations of a namespace, and how often it was used, by name. One that could not be read when
+    /// the operator began goes on from what its status says.
     pub fn charged(&self, namespace: &str, delegations: &[AgentDelegation]) -> cotter_compiler::Ledger {
-        self.with(namespace, |book, _| {
+        self.with(namespace, |book, now| {
             let charged = |one: &AgentDelegation| {
+                if let Some(used) = one.status.as_ref().and_then(|status| status.budget.as_ref()) {
+                    book.ledger.know(key(one), &charged(used), now);
+                }
                 let uses = book.tally.total(&one.name_any());
                 (one.name_any(), Charged { uses, ..book.ledger.charged(key(one)) })
             };
@@ -230,8 +234,7 @@ mod tests {
 
     use super::*;
 
-    #[test]
-    fn a_server_that_is_not_published_since_the_start_is_told_of_every_budget_that_is_counted() {
+    fn delegation() -> AgentDelegation {
         let delegation = json!({
             "apiVersion": "cotter.dev/v1alpha1", "kind": "AgentDelegation",
             "metadata": {"name": "triage", "namespace": "n", "uid": "u1"},
@@ -239,13 +242,28 @@ mod tests {
                 "scopes": ["policy:read"], "effects": ["Read"], "tenants": ["tenant-7"], "expiresAt": "2027-01-31T00:00:00Z"},
             "status": {"budget": {"charged": 20, "runs": {"run-a": 10, "run-b": 10}}},
         });
-        let delegation: AgentDelegation = serde_json::from_value(delegation).unwrap();
+        serde_json::from_value(delegation).unwrap()
+    }
+
+    #[test]
+    fn a_server_that_is_not_published_since_the_start_is_told_of_every_budget_that_is_counted() {
         let spending = Spending::default();
-        spending.remember([&delegation]);
+        spending.remember([&delegation()]);
         let (a, elsewhere) = (ServerKey::new("n", "a"), ServerKey::new("other", "a"));
         assert!(spending.connect(&a, "a-0", "run-a"));
         let line: Value = serde_json::from_slice(&spending.line(&a, Some("run-a")).unwrap()).unwrap();
         assert_eq!(line["budgets"]["u1"]["elsewhere"], 10, "{line}");
         assert!(spending.line(&elsewhere, Some("run-c")).is_none(), "a namespace without budgets has nothing to tell");
+    }
+
+    #[test]
+    fn a_delegation_that_could_not_be_read_at_the_start_goes_on_from_its_status() {
+        let (spending, server) = (Spending::default(), ServerKey::new("n", "a"));
+        let counted = |spending: &Spending| spending.charged("n", &[delegation()])["triage"].calls;
+        assert_eq!(counted(&spending), 20);
+        assert!(spending.connect(&server, "a-0", "run-a"));
+        let charges = Charges { run: "run-a".to_owned(), made: 12, charged: BTreeMap::from([("u1".to_owned(), 12)]) };
+        assert!(spending.charge(&server, "a-0", &charges).is_some());
+        assert_eq!(counted(&spending), 22, "what is known already is newer than a status");
     }
 }

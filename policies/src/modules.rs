@@ -32,6 +32,10 @@ approvals(tool) := found if {
 \tnot input.tool
 \tfound := wanted with input.tool as tool
 }
+
+none_refuses(tool) if count(denied(tool)) == 0
+
+none_asks(tool) if count(approvals(tool)) == 0
 ";
 
 /// The file that stands in for [`library::NO_MODULES`].

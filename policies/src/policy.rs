@@ -67,6 +67,7 @@ pub struct Policy {
     facts: Facts,
     engines: Engines,
     reads: Reads,
+    has_modules: bool,
     remembered: Cache<Key, Answer>,
 }
 
@@ -81,7 +82,8 @@ impl Policy {
         let checked = check::check(&snapshot.policies).map_err(PolicyError::Refused)?;
         let reads = Reads::of(&checked);
         let id = NEXT.fetch_add(1, Ordering::Relaxed);
-        Ok(Self { id, facts, engines: checked.engines, reads, remembered: Cache::new(REMEMBERED) })
+        let has_modules = !snapshot.policies.is_empty();
+        Ok(Self { id, facts, engines: checked.engines, reads, has_modules, remembered: Cache::new(REMEMBERED) })
     }
 
     /// Who a principal is to this policy at a time: made once for a token, kept with it, and passed to every question.
@@ -102,6 +104,12 @@ impl Policy {
     #[must_use]
     pub const fn is_cacheable(&self) -> bool {
         self.reads.call_is_stable()
+    }
+
+    /// Whether there are rules that somebody else wrote: then nobody knows how long an evaluation takes.
+    #[must_use]
+    pub const fn has_modules(&self) -> bool {
+        self.has_modules
     }
 
     /// Whether anything in the rule set reads the arguments of a call: without them the decision cannot be made again.
@@ -137,14 +145,28 @@ impl Policy {
         };
         let question = Question::new(ask, authority);
         if ask.kind == Kind::List || !self.reads.tells_calls_from_lists() {
-            let answer = self.answer(&question, tool);
-            let visible = answer.decision.allow;
-            return verdict(answer, visible);
+            return seen(self.answer(&question, tool));
         }
-        let seen = self.answer(&question.as_list(), tool);
-        match seen.decision.allow {
+        let listed = self.answer(&question.as_list(), tool);
+        match listed.decision.allow {
             true => verdict(self.answer(&question, tool), true),
-            false => verdict(seen, false),
+            false => verdict(listed, false),
+        }
+    }
+
+    /// What [`Policy::decide`] says, where no rule has to be evaluated for it.
+    #[must_use]
+    pub fn recall(&self, ask: &Ask<'_>) -> Option<Verdict> {
+        let tool = self.facts.tools.get(ask.tool)?;
+        let authority = ask.authority.filter(|authority| self.accepts(authority, ask.now))?;
+        let question = Question::new(ask, authority);
+        if ask.kind == Kind::List || !self.reads.tells_calls_from_lists() {
+            return self.remembered(&question, tool).map(seen);
+        }
+        let listed = self.remembered(&question.as_list(), tool)?;
+        match listed.decision.allow {
+            true => self.remembered(&question, tool).map(|answer| verdict(answer, true)),
+            false => Some(verdict(listed, false)),
         }
     }
 

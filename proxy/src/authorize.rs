@@ -99,7 +99,8 @@ impl<'a> Question<'a> {
             arguments,
             now: self.now,
         };
-        let verdict = self.evaluate(|policy| policy.decide(&ask));
+        let remembered = self.enforced.policy.recall(&ask);
+        let verdict = remembered.unwrap_or_else(|| self.evaluate(|policy| policy.decide(&ask)));
         if !verdict.is_allowed() {
             return Err(self.refused(&verdict));
         }
@@ -139,11 +140,11 @@ impl<'a> Question<'a> {
         Ok(catalogue.callable().filter(seen).collect())
     }
 
-    /// A rule set whose answers are not remembered can take its whole budget: then other tasks leave this thread first.
+    /// Rules that somebody else wrote can take their whole budget, or longer: then other tasks leave this thread first.
     fn evaluate<T>(&self, question: impl FnOnce(&cotter_policies::Policy) -> T) -> T {
         let policy = &self.enforced.policy;
         let threads = Handle::try_current().map(|handle| handle.runtime_flavor());
-        if !policy.is_cacheable() && matches!(threads, Ok(RuntimeFlavor::MultiThread)) {
+        if policy.has_modules() && matches!(threads, Ok(RuntimeFlavor::MultiThread)) {
             return tokio::task::block_in_place(|| question(policy));
         }
         question(policy)

@@ -16,7 +16,7 @@ use cotter_core::{
     name::{Namespace, ServerRef},
     snapshot::Snapshot,
 };
-use tokio::sync::Notify;
+use tokio::sync::{Notify, watch};
 
 use crate::random;
 
@@ -92,10 +92,13 @@ pub struct Ledger {
     governed: bool,
     state: Mutex<State>,
     moved: Notify,
+    /// Calls that the operator accepted.
+    accepted: watch::Sender<u64>,
 }
 
 #[derive(Debug, Default)]
 struct State {
+    made: u64,
     accounts: HashMap<String, Account>,
     told: HashMap<String, Told>,
     named: HashMap<ServerRef, HashSet<String>>,
@@ -126,6 +129,7 @@ impl Ledger {
             governed: false,
             state: Mutex::default(),
             moved: Notify::new(),
+            accepted: watch::Sender::new(0),
         }
     }
 
@@ -166,6 +170,7 @@ impl Ledger {
         for bound in bounds {
             state.accounts.entry(bound.key.clone()).or_default().charge(&bound.budget, now);
         }
+        state.made += 1;
         drop(state);
         self.moved.notify_one();
         Ok(())
@@ -214,7 +219,19 @@ impl Ledger {
         let state = self.lock();
         let charged = state.accounts.iter().filter(|(_, account)| account.charged > 0);
         let charged = charged.map(|(key, account)| (bare(key).to_owned(), account.charged)).collect();
-        Charges { run: self.run.clone(), charged }
+        Charges { run: self.run.clone(), made: state.made, charged }
+    }
+
+    /// The operator accepted what [`Ledger::charges`] said when so many calls were made.
+    pub fn accepted(&self, made: u64) {
+        self.accepted.send_if_modified(|before| std::mem::replace(before, made.max(*before)) < made);
+    }
+
+    /// Waits until the operator accepted everything that was charged.
+    pub async fn told_all(&self) {
+        let mut accepted = self.accepted.subscribe();
+        // The sender is this ledger's, so the wait ends only with what it waits for.
+        let _accepted = accepted.wait_for(|made| *made >= self.lock().made).await;
     }
 
     /// What was charged to a budget in all.

@@ -102,8 +102,10 @@ mod tests {
         };
         tokio::time::timeout(PATIENCE, told).await.expect("what was charged elsewhere comes down");
         let run = sidecar.ledger.run().to_owned();
-        assert_eq!(fake.charged().await, json!({"run": run, "charged": {"u1": 1}}));
+        assert_eq!(fake.charged().await, json!({"run": run, "made": 1, "charged": {"u1": 1}}));
         assert!(charge().is_ok() && charge().is_err(), "8 elsewhere and 2 here");
+        let told_all = tokio::time::timeout(PATIENCE, sidecar.ledger.told_all());
+        told_all.await.expect("a sidecar that is told to stop knows when everything was accepted");
         assert_eq!(fake.charged().await["charged"]["u1"], 2);
         fake.hang_up().await;
         assert_eq!(fake.charged().await["charged"]["u1"], 2, "told again on connect");

@@ -5,7 +5,12 @@ const fn at(seconds: u64) -> Duration {
 }
 
 fn charges(run: &str, calls: u64) -> Charges {
-    Charges { run: run.to_owned(), charged: BTreeMap::from([("k".to_owned(), calls)]) }
+    forgetful(run, calls, calls)
+}
+
+/// Of a run that made more calls than it knows of.
+fn forgetful(run: &str, made: u64, calls: u64) -> Charges {
+    Charges { run: run.to_owned(), made, charged: BTreeMap::from([("k".to_owned(), calls)]) }
 }
 
 fn ledger() -> Ledger {
@@ -45,7 +50,7 @@ fn only_a_connected_run_of_that_pod_charges() {
     ledger.disconnect("a", at(2));
     assert_eq!(ledger.charge("s", "p1", &charges("a", 6), at(3)), None);
     assert_eq!(ledger.charged("k").calls, 5);
-    let unknown = Charges { run: "a".to_owned(), charged: BTreeMap::from([("x".to_owned(), 1)]) };
+    let unknown = Charges { charged: BTreeMap::from([("x".to_owned(), 1)]), ..charges("a", 7) };
     assert!(ledger.connect("s", "p1", "a", at(4)));
     assert_eq!(ledger.charge("s", "p1", &unknown, at(4)), Some(vec![]));
     assert_eq!(ledger.charged("x"), Charged::default());
@@ -90,10 +95,24 @@ fn a_run_that_was_away_is_counted_once() {
 fn a_count_that_restarts_is_added() {
     let mut ledger = ledger();
     ledger.connect("s", "p1", "a", at(0));
-    for calls in [7, 2, 3] {
-        ledger.charge("s", "p1", &charges("a", calls), at(1)).unwrap();
+    for (made, calls) in [(7, 7), (9, 2), (10, 3)] {
+        ledger.charge("s", "p1", &forgetful("a", made, calls), at(1)).unwrap();
     }
     assert_eq!((ledger.charged("k").calls, told(&mut ledger, "a", 1).0), (10, 7));
+}
+
+#[test]
+fn a_message_that_comes_late_is_not_taken_for_a_count_that_restarts() {
+    let mut ledger = ledger();
+    ledger.connect("s", "p1", "a", at(0));
+    ledger.charge("s", "p1", &charges("a", 7), at(1)).unwrap();
+    assert_eq!(
+        ledger.charge("s", "p1", &charges("a", 5), at(2)),
+        Some(vec![]),
+        "accepted, so that nobody tells it again"
+    );
+    ledger.charge("s", "p1", &charges("a", 8), at(3)).unwrap();
+    assert_eq!((ledger.charged("k").calls, told(&mut ledger, "a", 3).0), (8, 0));
 }
 
 /// Whatever happens, an operator that starts from what the last one persisted comes to the same count.

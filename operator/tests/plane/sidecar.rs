@@ -134,7 +134,7 @@ impl Sidecar {
 
     /// Tells what the run charged to one budget, and gives the status of the answer.
     pub(crate) async fn charges(&self, key: &str, calls: u64) -> u16 {
-        let charges = json!({"run": self.run.as_ref().unwrap(), "charged": {key: calls}});
+        let charges = json!({"run": self.run.as_ref().unwrap(), "made": calls, "charged": {key: calls}});
         self.post_to("charges", charges.to_string().into_bytes()).await
     }
 

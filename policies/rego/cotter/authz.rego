@@ -4,7 +4,8 @@
 #   Whether one principal may see or use one tool. Everything that Cotter decides by policy is decided here; what is decided before
 #   (token, audience, pin, limits) cannot be switched off by it. The input and the answer are described by the JSON Schemas beside
 #   this folder. An operation is allowed only where something permits it (`proof`) and no module refuses it: an input that is malformed,
-#   or a rule that is undefined, permits nothing.
+#   or a rule that is undefined, permits nothing. Rules that are no functions are named in full: through an import the engine evaluates
+#   the whole package for one of them.
 # entrypoint: true
 package cotter.authz
 
@@ -13,7 +14,6 @@ import data.cotter.effects
 import data.cotter.modules
 import data.cotter.obligations
 import data.cotter.scopes
-import data.cotter.tenants
 
 # The decision on the tool in question.
 decision := verdict(input.tool)
@@ -29,10 +29,10 @@ verdict(tool) := {
 	"delegations": permitting,
 	"obligations": due,
 } if {
-	tenants.admitted
+	data.cotter.tenants.admitted
 	effects.known(tool)
 	permitting := proof(tool)
-	count(modules.denied(tool)) == 0
+	modules.none_refuses(tool)
 	due := obligations.due(tool)
 } else := {
 	"version": "cotter.decision/v1",
@@ -40,7 +40,7 @@ verdict(tool) := {
 	"reasons": found,
 	"challengeScopes": challenge(tool, found),
 	"delegations": [],
-	"obligations": obligations.none,
+	"obligations": data.cotter.obligations.none,
 } if {
 	found := refusals(tool)
 }
@@ -58,18 +58,18 @@ proof(tool) := [] if {
 }
 
 # Why not. Without any active delegation every operation is refused alike, so nothing else is said.
-refusals(tool) := tenants.refusals | delegation.absent if {
-	delegation.missing
+refusals(tool) := data.cotter.tenants.refusals | data.cotter.delegation.absent if {
+	data.cotter.delegation.missing
 } else := union({
-	tenants.refusals,
+	data.cotter.tenants.refusals,
 	effects.refusals(tool),
 	scopes.refusals(tool),
 	delegation.refusals(tool),
 	modules.denied(tool),
 }) if {
-	delegation.required
+	data.cotter.delegation.required
 } else := union({
-	tenants.refusals,
+	data.cotter.tenants.refusals,
 	effects.refusals(tool),
 	scopes.refusals(tool),
 	modules.denied(tool),

@@ -13,9 +13,6 @@ consequential(tool) if tool.effect in {"Write", "Destructive", "External"}
 # Whether the effect can be undone within the tenant's own systems.
 reversible(tool) if tool.effect in {"Read", "Write"}
 
-# The owner of the tool wants a person to agree to each call.
-approval(tool) if tool.approval == "Always"
-
 refusals(tool) := set() if {
 	known(tool)
 } else := {{"code": "PolicyUndefined", "detail": "the tool has no known effect"}}

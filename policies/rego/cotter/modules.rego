@@ -8,3 +8,9 @@ package cotter.modules
 denied(_) := set()
 
 approvals(_) := set()
+
+# No module refuses the tool.
+none_refuses(_) := true
+
+# No module wants a person to agree.
+none_asks(_) := true

@@ -11,10 +11,12 @@ import data.cotter.modules
 # Of what is refused nothing is asked.
 none := {"approval": "Never"}
 
-# Most tools declare neither. Undefined where what is declared has another form: then nothing is permitted.
-due(tool) := {"approval": approval(tool)} if {
+# Most tools declare nothing. Undefined where what is declared has another form: then nothing is permitted.
+due(tool) := {"approval": "Never"} if {
+	tool.approval == "Never"
 	not tool.idempotencyKey
 	not tool.limits
+	modules.none_asks(tool)
 } else := object.union_n([{"approval": approval(tool)}, idempotency(tool), bounds(tool)]) if {
 	is_string(object.get(tool, "idempotencyKey", ""))
 	every bound in object.get(tool, "limits", {}) {
@@ -23,11 +25,10 @@ due(tool) := {"approval": approval(tool)} if {
 }
 
 # A person has to agree where the tool's owner or a module says so.
-approval(tool) := "Always" if {
-	effects.approval(tool)
-} else := "Always" if {
-	count(modules.approvals(tool)) > 0
-} else := "Never"
+approval(tool) := "Never" if {
+	tool.approval == "Never"
+	modules.none_asks(tool)
+} else := "Always"
 
 # Where the key is that makes a repeated call harmless: it matters to whatever does more than read.
 idempotency(tool) := {"idempotency": pointer |

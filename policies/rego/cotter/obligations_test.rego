@@ -25,3 +25,8 @@ test_what_is_declared_has_its_form if {
 }
 
 test_its_owner_wants_a_person if obligations.due(object.union(tool, {"approval": "Always"})) == {"approval": "Always"}
+
+test_what_is_neither_always_nor_never_needs_a_person if {
+	obligations.due(object.union(tool, {"approval": "Sometimes"})) == {"approval": "Always"}
+	obligations.due(object.remove(tool, ["approval"])) == {"approval": "Always"}
+}

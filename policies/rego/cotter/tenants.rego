@@ -5,9 +5,11 @@
 #   names none. The sidecar checks the same before anything else; here it holds for whoever evaluates the policy by itself.
 package cotter.tenants
 
-admitted if input.server.tenants["*"]
-
-admitted if input.server.tenants[input.principal.tenant]
+admitted if {
+	input.server.tenants[input.principal.tenant]
+} else if {
+	input.server.tenants["*"]
+}
 
 refusals contains {"code": "TenantNotAdmitted", "detail": name} if not admitted
 

@@ -21,7 +21,7 @@ const LAYERS: [(&str, &str, &str, &str); 5] = [
     (
         "effects",
         "data.cotter.effects.refusals(input.tool)",
-        "{\"its owner wants a person to agree\" | data.cotter.effects.approval(input.tool)}",
+        "{\"its owner wants a person to agree\" | input.tool.approval != \"Never\"}",
         "{\"effect\": input.tool.effect}",
     ),
     (

@@ -21,8 +21,8 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 use tracing_subscriber::EnvFilter;
 
-/// Charges are gathered for 0.1 s before they are told.
-const LAST_CHARGES: Duration = Duration::from_millis(300);
+/// How long the operator may take to accept what was charged last. Without it a pod would wait for nothing.
+const LAST_CHARGES: Duration = Duration::from_secs(3);
 
 /// Decides on every request whether this caller may see or use this tool of the server behind it.
 ///
@@ -82,6 +82,7 @@ async fn serve(arguments: Arguments) -> anyhow::Result<()> {
     let (reports, reported) = watch::channel(None);
     let (contact, end) = (Contact::default(), CancellationToken::new());
     let ledger = Arc::new(Ledger::governed());
+    let charged = Arc::clone(&ledger);
     let operator = Operator {
         url: bootstrap.operator,
         ca: bootstrap.ca,
@@ -112,7 +113,9 @@ async fn serve(arguments: Arguments) -> anyhow::Result<()> {
     tracing::info!("ending");
     sidecar.shutdown().await;
     // What was charged last is told before the stream ends: a run that is gone cannot tell it any more.
-    tokio::time::sleep(LAST_CHARGES).await;
+    if tokio::time::timeout(LAST_CHARGES, charged.told_all()).await.is_err() {
+        tracing::warn!("the operator did not accept what was charged last");
+    }
     end.cancel();
     while talk.join_next().await.is_some() {}
     Ok(())

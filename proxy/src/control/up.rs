@@ -90,13 +90,14 @@ impl Spent {
 
     async fn send(&self) -> Result<(), ControlError> {
         let charges = self.ledger.charges();
-        if charges.charged.is_empty() {
+        if charges.made == 0 {
             return Ok(());
         }
         let body = serde_json::to_vec(&charges).map_err(|error| ControlError::Line(error.to_string()))?;
         let sent = timeout(ANSWER, self.client.send(Method::POST, "charges", Bytes::from(body)));
         sent.await.map_err(|_| ControlError::Silent)??;
         self.contact.heard();
+        self.ledger.accepted(charges.made);
         Ok(())
     }
 }

@@ -140,3 +140,19 @@ fn many_at_once_never_have_more_than_there_is() {
     });
     assert_eq!((permitted, ledger.charged("n", "a")), (300, 300));
 }
+
+#[tokio::test]
+async fn one_that_stops_waits_until_what_it_charged_last_was_accepted() {
+    let ledger = Ledger::alone();
+    ledger.told_all().await;
+    assert_eq!(permitted(&ledger, &[bound("a", Some(2), None)], NOW), 2);
+    let waits =
+        async |ledger: &Ledger| tokio::time::timeout(Duration::from_millis(20), ledger.told_all()).await.is_err();
+    let charges = ledger.charges();
+    assert_eq!(permitted(&ledger, &[bound("a", Some(3), None)], NOW), 1, "one more while the operator answers");
+    ledger.accepted(charges.made);
+    assert!(waits(&ledger).await);
+    ledger.accepted(ledger.charges().made);
+    ledger.accepted(charges.made);
+    assert!(!waits(&ledger).await, "an older answer takes nothing back");
+}
