@@ -4,12 +4,15 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use cotter_compiler::{Delegations, LONGEST_DELEGATION, compile};
-use cotter_core::grant::Grant;
 use cotter_crds::AgentDelegation;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
 use crate::desk::{Desk, now};
+
+mod reference;
+
+use reference::{Reference, bounds, given, wanted_bounds};
 
 const SERVERS: &[&str] = &["support", "stock"];
 const SCOPES: &[&str] = &["policy:read", "case:write", "admin"];
@@ -61,6 +64,10 @@ struct Wish {
     until: i64,
     depth: u32,
     suspended: bool,
+    /// Calls, and calls per minute.
+    budget: (Option<u64>, Option<u64>),
+    /// Which of [`PARTIES`] acts, and for which, if any.
+    parties: (usize, Option<usize>),
 }
 
 /// What stands in the namespace.
@@ -83,6 +90,8 @@ impl Wish {
             until: 0,
             depth: 0,
             suspended: false,
+            budget: (None, None),
+            parties: (0, None),
         };
         (0..FIELDS).for_each(|field| wish.change(chance, name, field));
         wish
@@ -107,7 +116,12 @@ impl Wish {
             6 => self.from = (chance.below(3) == 0).then(|| i64::try_from(chance.below(4)).unwrap()),
             7 => self.until = i64::try_from(1 + chance.below(6)).unwrap(),
             8 => self.depth = [0, 1, 2, 3, 8][chance.below(5)],
-            _ => self.suspended = chance.below(8) == 0,
+            9 => self.suspended = chance.below(8) == 0,
+            10 => self.budget = [(None, None), (Some(9), None), (None, Some(4)), (Some(2), Some(3))][chance.below(4)],
+            _ => {
+                let delegator = chance.below(2 * PARTIES.len());
+                self.parties = (chance.below(PARTIES.len()), (delegator < PARTIES.len()).then_some(delegator));
+            }
         }
     }
 
@@ -116,7 +130,7 @@ impl Wish {
             "apiVersion": "cotter.dev/v1alpha1", "kind": "AgentDelegation",
             "metadata": {"name": called(name), "namespace": "support", "generation": 1, "creationTimestamp": at(-60)},
             "spec": {
-                "delegate": {"serviceAccount": {"name": format!("bot-{name}"), "namespace": "agents"}},
+                "delegate": party(self.parties.0),
                 "to": {"servers": self.servers.iter().map(|name| json!({"name": name})).collect::<Vec<_>>()},
                 "scopes": self.scopes, "effects": self.effects, "tenants": self.tenants, "tools": self.globs,
                 "expiresAt": at(self.until), "maxDepth": self.depth, "suspended": self.suspended,
@@ -124,6 +138,13 @@ impl Wish {
         });
         if let Some(parent) = self.parent {
             object["spec"]["parentRef"] = json!({"name": called(parent)});
+        }
+        if let Some(delegator) = self.parties.1 {
+            object["spec"]["delegator"] = party(delegator);
+        }
+        let members = [("calls", self.budget.0), ("perMinute", self.budget.1)];
+        for (member, bound) in members.into_iter().filter_map(|(member, bound)| Some((member, bound?))) {
+            object["spec"]["budget"][member] = json!(bound);
         }
         if let Some(from) = self.from {
             object["spec"]["notBefore"] = json!(at(from));
@@ -135,7 +156,18 @@ impl Wish {
     }
 }
 
-const FIELDS: usize = 10;
+const FIELDS: usize = 12;
+
+/// Who can be named.
+const PARTIES: &[&str] = &[
+    r#"{"serviceAccount": {"name": "bot", "namespace": "agents"}}"#,
+    r#"{"subject": {"issuer": "https://login.example.com", "subject": "bot"}}"#,
+    r#"{"claims": {"team": "desk"}}"#,
+];
+
+fn party(index: usize) -> Value {
+    serde_json::from_str(PARTIES[index]).unwrap()
+}
 
 fn called(name: usize) -> String {
     format!("d{name}")
@@ -143,90 +175,6 @@ fn called(name: usize) -> String {
 
 /// One thing that a call would be, at one time.
 type Deed = (i64, &'static str, &'static str, &'static str, &'static str);
-
-/// The contract once more: "Effective authority = delegation ∩ every ancestor", each active, each deep enough; what is missing or
-/// malformed gives nothing.
-struct Reference<'a> {
-    forest: &'a Forest,
-}
-
-impl<'a> Reference<'a> {
-    fn is_accepted(wish: &Wish) -> bool {
-        let lists = [&wish.servers, &wish.scopes, &wish.effects, &wish.tenants, &wish.globs];
-        lists.iter().all(|list| !list.is_empty()) && wish.from.is_none_or(|from| from < wish.until)
-    }
-
-    /// The delegation and all its ancestors, where they end in a root and none of them stands above itself.
-    fn links(&self, name: usize) -> Option<Vec<&'a Wish>> {
-        let (mut links, mut seen, mut next) = (Vec::new(), BTreeSet::new(), Some(name));
-        while let Some(name) = next {
-            let wish = self.forest.get(&name).filter(|wish| seen.insert(name) && Self::is_accepted(wish))?;
-            links.push(wish);
-            next = wish.parent;
-        }
-        let fits_depth = |(distance, wish): (usize, &&Wish)| usize::try_from(wish.depth).unwrap() >= distance;
-        links.iter().enumerate().all(fits_depth).then_some(links)
-    }
-
-    /// Everything that a delegation gives at a server.
-    fn gives(&self, name: usize, server: &str) -> BTreeSet<Deed> {
-        let Some(links) = self.links(name) else { return BTreeSet::new() };
-        let all = |holds: &dyn Fn(&Wish) -> bool| links.iter().all(|link| holds(link));
-        if !all(&|link| !link.suspended && link.servers.contains(&server)) {
-            return BTreeSet::new();
-        }
-        deeds(
-            |time| all(&|link| link.from.is_none_or(|from| from <= time) && time < link.until),
-            |scope| all(&|link| link.scopes.contains(&scope)),
-            |effect| all(&|link| link.effects.contains(&effect)),
-            |tenant| all(&|link| link.tenants.contains(&tenant)),
-            |tool| all(&|link| link.globs.iter().any(|glob| fits(glob.as_bytes(), tool.as_bytes()))),
-        )
-    }
-}
-
-/// `*` takes any run, every other character itself.
-fn fits(glob: &[u8], name: &[u8]) -> bool {
-    match glob.split_first() {
-        None => name.is_empty(),
-        Some((b'*', rest)) => (0..=name.len()).any(|taken| fits(rest, &name[taken..])),
-        Some((letter, rest)) => name.first() == Some(letter) && fits(rest, &name[1..]),
-    }
-}
-
-fn deeds(
-    time: impl Fn(i64) -> bool,
-    scope: impl Fn(&'static str) -> bool,
-    effect: impl Fn(&'static str) -> bool,
-    tenant: impl Fn(&'static str) -> bool,
-    tool: impl Fn(&'static str) -> bool,
-) -> BTreeSet<Deed> {
-    let kept = |names: &[&'static str], keep: &dyn Fn(&'static str) -> bool| {
-        names.iter().copied().filter(|name| keep(name)).collect::<Vec<_>>()
-    };
-    let (scopes, effects) = (kept(SCOPES, &scope), kept(EFFECTS, &effect));
-    let (tenants, tools) = (kept(TENANTS, &tenant), kept(TOOLS, &tool));
-    let mut all = BTreeSet::new();
-    for time in TIMES.filter(|at| time(*at)) {
-        for (scope, effect) in scopes.iter().flat_map(|scope| effects.iter().map(move |effect| (*scope, *effect))) {
-            all.extend(
-                tenants.iter().flat_map(|tenant| tools.iter().map(move |tool| (time, scope, effect, *tenant, *tool))),
-            );
-        }
-    }
-    all
-}
-
-/// Everything that a grant gives, as a sidecar reads it.
-fn given(grant: &Grant) -> BTreeSet<Deed> {
-    deeds(
-        |time| grant.is_active(at(time)),
-        |scope| grant.scopes.contains(scope),
-        |effect| grant.effects.iter().any(|one| one.as_str() == effect),
-        |tenant| grant.tenants.contains(tenant),
-        |tool| grant.covers(tool),
-    )
-}
 
 /// What came of it.
 #[derive(Debug, Default)]
@@ -236,6 +184,7 @@ struct Tally {
     useful: usize,
     narrowed: usize,
     silenced: usize,
+    bound: usize,
 }
 
 /// Compares what the delegations give with the reference, and every child with its parent.
@@ -245,8 +194,14 @@ fn look(forest: &Forest, chance: &mut Chance, tally: &mut Tally) {
     let all = Delegations::read(&objects, LONGEST_DELEGATION, now());
     let reference = Reference { forest };
     for server in SERVERS {
+        let all = all.grants(server);
         let grants: BTreeMap<String, BTreeSet<Deed>> =
-            all.grants(server).iter().map(|grant| (grant.name.clone(), given(grant))).collect();
+            all.iter().map(|grant| (grant.name.clone(), given(grant))).collect();
+        for grant in all.iter().filter(|grant| !given(grant).is_empty()) {
+            let name = (0..NAMES).find(|name| called(*name) == grant.name).unwrap();
+            assert_eq!(bounds(grant), wanted_bounds(forest, name), "what binds d{name} at {server}: {forest:#?}");
+            tally.bound += usize::from(grant.budgets.len() > 1);
+        }
         let named = forest.iter().filter(|(_, wish)| Reference::is_accepted(wish) && wish.servers.contains(server));
         let named: BTreeSet<String> = named.map(|(name, _)| called(*name)).collect();
         assert_eq!(grants.keys().cloned().collect::<BTreeSet<_>>(), named, "who acts under delegations: {forest:#?}");
@@ -291,9 +246,9 @@ fn a_child_never_has_more_than_its_parent_after_any_edit() {
         }
     }
     println!("{tally:?}");
-    let Tally { edits, children, useful, narrowed, silenced } = tally;
+    let Tally { edits, children, useful, narrowed, silenced, bound } = tally;
     assert!(edits >= 1_900 && children > 5_000, "{tally:?}");
-    assert!(useful > 300 && narrowed > 150 && silenced > 500, "{tally:?}");
+    assert!(useful > 300 && narrowed > 150 && silenced > 500 && bound > 100, "{tally:?}");
 }
 
 /// Field by field towards an end, with detours: what each delegation was meanwhile has to be forgotten.

@@ -4,7 +4,7 @@ use cotter_core::reason::DenyReason as Reason;
 use serde_json::{Value, json};
 
 use crate::{
-    issuer::{Issuer, claims, sign_symmetric, soon, unsigned},
+    issuer::{ISSUER, Issuer, claims, sign_symmetric, soon, unsigned},
     rig::{Rig, Told},
 };
 
@@ -292,4 +292,35 @@ async fn a_remembered_token_expires() {
     let told = list(&rig, &token).await;
     assert_eq!(told.status, 401);
     assert_eq!(rig.record(&told).await.reasons[0].code, Reason::TokenExpired);
+}
+
+/// RFC 8693 section 4.1: whoever acted before is history. It acts on nothing, and the record has it.
+#[tokio::test]
+async fn only_the_outermost_actor_acts_and_the_record_has_the_chain() {
+    let mut rig = Rig::with(|snapshot| {
+        snapshot["grants"] = json!([{
+            "name": "one", "delegator": {"subject": {"issuer": ISSUER, "subject": "alice"}},
+            "delegate": {"subject": {"issuer": ISSUER, "subject": "bot-1"}},
+            "scopes": ["policy:read"], "effects": ["Read"], "tools": [["*"]], "tenants": ["tenant-7"],
+            "expiresAt": "2099-01-01T00:00:00Z",
+        }]);
+    })
+    .await;
+    for (chain, expected) in [
+        (["bot-1", "bot-2", "bot-3"], (200, true)),
+        (["bot-2", "bot-1", "bot-3"], (403, false)),
+        (["bot-2", "bot-3", "bot-1"], (403, false)),
+    ] {
+        let act = chain.iter().rev().fold(json!(null), |inner, name| match inner.is_null() {
+            true => json!({"sub": name}),
+            false => json!({"sub": name, "act": inner}),
+        });
+        let told = rig.call(&rig.issuer.sign(&with("act", act)), "policy_lookup").await;
+        let record = rig.record(&told).await;
+        assert_eq!((told.status, record.allow), expected, "{chain:?}: {told:?}");
+        let principal = record.principal.as_ref().expect("a principal");
+        assert_eq!(principal.actor.as_ref().unwrap().subject.as_str(), chain[0]);
+        let recorded: Vec<&str> = principal.actor_chain.iter().map(|actor| actor.subject.as_str()).collect();
+        assert_eq!(recorded, chain, "outermost first");
+    }
 }
