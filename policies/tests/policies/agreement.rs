@@ -212,6 +212,7 @@ fn a_million_questions_have_the_answer_that_the_contract_gives_them() {
     let tally = all.into_inner().unwrap();
     println!("{tally:#?}");
     assert!(asked(&tally) >= WANTED, "{tally:#?}");
+    assert_eq!(tally.get("an actor by its claims"), None, "claims are the subject's, and no actor is known by them");
     for (what, least) in FLOORS {
         assert!(tally.get(*what).copied().unwrap_or_default() >= *least, "{what} is too rare: {tally:#?}");
     }
@@ -242,4 +243,5 @@ const FLOORS: &[(&str, usize)] = &[
     ("subject to account", 50),
     ("claims to subject", 20),
     ("claims to account", 40),
+    ("account to anybody", 100),
 ];
