@@ -60,7 +60,11 @@ pub(crate) fn run(options: &Options) -> Outcome {
     log();
     let runtime =
         tokio::runtime::Builder::new_multi_thread().worker_threads(2).thread_stack_size(STACK).enable_all().build();
-    runtime.doing("start the runtime")?.block_on(serve(options))
+    let runtime = runtime.doing("start the runtime")?;
+    let ended = runtime.block_on(serve(options));
+    // Not waiting for threads: an evaluation that does not end would keep this program from ending.
+    runtime.shutdown_background();
+    ended
 }
 
 /// Warnings on standard error; `COTTER_LOG` takes the directives of tracing's filters.

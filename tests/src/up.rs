@@ -145,15 +145,23 @@ impl Up {
     }
 }
 
-impl Drop for Up {
-    fn drop(&mut self) {
-        // Asked to stop as Ctrl-C does, so that its own children go too.
+impl Up {
+    /// Asks it to stop, as Ctrl-C does, so that its own children go too. Says whether it did.
+    #[must_use]
+    pub fn stop(&mut self) -> bool {
         let pid = self.child.id().to_string();
         let _ = Command::new("kill").args(["-TERM", &pid]).status();
-        let end = Instant::now() + Duration::from_secs(10);
+        let end = Instant::now() + Duration::from_secs(30);
         while Instant::now() < end && self.child.try_wait().is_ok_and(|status| status.is_none()) {
             thread::sleep(Duration::from_millis(20));
         }
+        self.child.try_wait().is_ok_and(|status| status.is_some())
+    }
+}
+
+impl Drop for Up {
+    fn drop(&mut self) {
+        let _ = self.stop();
         let _ = self.child.kill();
         let _ = self.child.wait();
     }

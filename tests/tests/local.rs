@@ -285,6 +285,53 @@ fn a_policy_is_swapped_under_a_live_caller_and_a_bad_one_changes_nothing() {
 }
 
 /// The folder's label stands for the operator's namespace: it holds for servers that name no module, in whatever namespace.
+/// Two values that are written out a million million times over, and compared where a caller says so.
+fn endless() -> String {
+    let doubled = |name: &str, first: &str| -> String {
+        let next = |depth: usize| format!("{name}{depth} := [{name}{0}, {name}{0}]\n\n", depth - 1);
+        format!("{name}0 := [{first}]\n\n") + &(1..=40).map(next).collect::<String>()
+    };
+    let compare = "deny contains \"x\" if {\n\tinput.args.topic == \"hold\"\n\ta40 == b40\n\tfalse\n}\n";
+    let (one, other) = (doubled("a", "input.args.topic"), doubled("b", "lower(input.args.topic)"));
+    format!("package cotter.user.desk\n\n{one}{other}{compare}")
+}
+
+#[test]
+#[ignore = "needs the public clients and servers of tests/tools"]
+fn an_evaluation_that_does_not_end_refuses_what_these_rules_decide_and_stops_nothing_else() {
+    let folder = Folder::of_example("support-desk");
+    folder.replace("server.yaml", "  tools:\n", "  policies: [{configMapRef: {name: support-policy}}]\n  tools:\n");
+    folder.write("policy.yaml", &policy(&endless()));
+    let mut up = Up::start(&folder, &[]);
+    up.wait_for_tools("support", "2/2");
+    let (url, token) = (up.endpoint("support"), up.token(&["--tenant", "tenant-7", "--scope", "policy:read"]));
+    let ask = |topic: &str| json!({"name": "policy_lookup", "arguments": {"topic": topic}});
+    let call = || modern(&url, &token, "tools/call", Some("policy_lookup"), ask("refund"));
+    assert_eq!(call().status, 200, "{}", up.log());
+    let (held_url, held_token, held) = (url.clone(), token.clone(), ask("hold"));
+    // Its answer never comes; the thread ends with the test.
+    let _held = std::thread::spawn(move || {
+        drop(modern(&held_url, &held_token, "tools/call", Some("policy_lookup"), held));
+    });
+    let refused = (0..600).map(|_| call()).find(|answer| {
+        std::thread::sleep(std::time::Duration::from_millis(100));
+        answer.status != 200
+    });
+    let refused = refused.expect("the rules are held").json();
+    assert_eq!(refused["error"]["data"]["reason"], "PolicyTimeout", "{refused}");
+    let stranger = up.token(&["--tenant", "tenant-8", "--scope", "policy:read"]);
+    let stranger = modern(&url, &stranger, "tools/call", Some("policy_lookup"), ask("refund")).json();
+    assert_eq!(stranger["error"]["data"]["reason"], "TenantNotAdmitted", "who decides before the rules goes on");
+    folder.write("policy.yaml", &policy(NO_REFUNDS));
+    let parking = || modern(&url, &token, "tools/call", Some("policy_lookup"), ask("parking")).status;
+    let better = (0..300).any(|_| {
+        std::thread::sleep(std::time::Duration::from_millis(100));
+        parking() == 200
+    });
+    assert!(better, "other rules are new ones: {}", up.log());
+    assert!(up.stop(), "the evaluation goes on, and the program ends");
+}
+
 #[test]
 #[ignore = "needs the public clients and servers of tests/tools"]
 fn a_labelled_policy_holds_for_every_server_of_the_folder_while_it_is_labelled() {

@@ -68,7 +68,10 @@ fn main() -> ExitCode {
 
 fn run(arguments: Arguments) -> anyhow::Result<()> {
     let runtime = sidecar::runtime(arguments.workers).context("failed to start the threads")?;
-    runtime.block_on(serve(arguments))
+    let ended = runtime.block_on(serve(arguments));
+    // Not waiting for threads: an evaluation that does not end would keep this program from ending.
+    runtime.shutdown_background();
+    ended
 }
 
 async fn serve(arguments: Arguments) -> anyhow::Result<()> {
