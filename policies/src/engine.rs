@@ -185,7 +185,7 @@ fn eval_once(engine: &mut Engine, rule: &str, input: &Value) -> Result<Value, Ev
 }
 
 /// How long this thread has been running on a core.
-fn worked() -> Duration {
+pub(crate) fn worked() -> Duration {
     Duration::try_from(clock_gettime(ClockId::ThreadCPUTime)).unwrap_or_default()
 }
 

@@ -17,7 +17,7 @@ use crate::{
     authority::Authority,
     check::{self, Findings},
     document::AnnotationsDocument,
-    engine::{BUDGET, Engines, EvalError},
+    engine::{BUDGET, Engines, EvalError, worked},
     facts::{Facts, ToolFact},
     input::Question,
     library,
@@ -29,6 +29,8 @@ const REMEMBERED: usize = 4096;
 /// Tools of a list in one evaluation, and what that may take: a long list is asked in several.
 const LIST_CHUNK: usize = 256;
 const LIST_BUDGET: Duration = Duration::from_millis(200);
+/// What a list may take in all, of this thread's time. What is left open then is refused.
+const WHOLE_LIST: Duration = Duration::from_secs(2);
 
 /// Why a snapshot's rule set cannot be used. The one before it stays in force.
 #[derive(Debug, thiserror::Error)]
@@ -210,43 +212,43 @@ impl Policy {
                 None => open.push((question, tool)),
             }
         }
+        let end = worked() + WHOLE_LIST;
         for chunk in open.chunks(LIST_CHUNK) {
-            verdicts.extend(self.list(chunk));
+            verdicts.extend(self.list(chunk, end));
         }
         verdicts
     }
 
     /// One evaluation over many tools. Where it fails as a whole, each tool is asked about by itself, so that one tool's trouble is its
     /// own.
-    fn list(&self, questions: &[(Question<'_>, &ToolFact)]) -> Vec<(ToolName, Verdict)> {
+    fn list(&self, questions: &[(Question<'_>, &ToolFact)], end: Duration) -> Vec<(ToolName, Verdict)> {
         let Some((first, _)) = questions.first() else { return Vec::new() };
-        if self.reads.whole {
+        if self.reads.whole || worked() > end {
             // A module that takes the input whole would see the other tools.
-            return questions
-                .iter()
-                .map(|(question, tool)| (question.tool.clone(), seen(self.answer(question, tool))))
-                .collect();
+            return self.one_by_one(questions, end);
         }
         let tools = questions
             .iter()
             .map(|(question, tool)| (Value::from(question.tool.as_str()), question.tool_document(tool, &self.reads)));
         let input = first.list_document(&self.facts.server, Value::from(tools.collect::<BTreeMap<_, _>>()));
-        let found = match self.engines.eval(library::DECISIONS, &input, 0, LIST_BUDGET) {
-            Err(EvalError { code: DenyReason::PolicyTimeout, message }) => {
-                let late = Answer::refused(DenyReason::PolicyTimeout, Some(message));
-                return questions.iter().map(|(question, _)| (question.tool.clone(), seen(late.clone()))).collect();
-            }
-            outcome => outcome.ok(),
+        let found = self.engines.eval(library::DECISIONS, &input, 0, LIST_BUDGET).ok();
+        let Some(found) = found.as_ref().and_then(|found| found.as_object().ok()) else {
+            return self.one_by_one(questions, end);
         };
-        let found = found.as_ref().and_then(|found| found.as_object().ok());
-        let answer = |question: &Question<'_>, tool: &ToolFact| match found {
-            None => self.answer(question, tool),
-            Some(found) => {
-                let answer = answer::read(found.get(&Value::from(question.tool.as_str())).unwrap_or(&Value::Undefined));
-                self.remember(question, tool, &answer);
-                answer
-            }
+        let answer = |question: &Question<'_>, tool: &ToolFact| {
+            let answer = answer::read(found.get(&Value::from(question.tool.as_str())).unwrap_or(&Value::Undefined));
+            self.remember(question, tool, &answer);
+            answer
         };
+        questions.iter().map(|(question, tool)| (question.tool.clone(), seen(answer(question, tool)))).collect()
+    }
+
+    fn one_by_one(&self, questions: &[(Question<'_>, &ToolFact)], end: Duration) -> Vec<(ToolName, Verdict)> {
+        let late = || {
+            let message = format!("the list took longer than {} s", WHOLE_LIST.as_secs());
+            Answer::refused(DenyReason::PolicyTimeout, Some(message))
+        };
+        let answer = |question, tool| if worked() > end { late() } else { self.answer(question, tool) };
         questions.iter().map(|(question, tool)| (question.tool.clone(), seen(answer(question, tool)))).collect()
     }
 

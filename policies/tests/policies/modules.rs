@@ -107,6 +107,18 @@ fn a_rule_that_does_not_end_is_stopped_and_refuses() {
     );
 }
 
+/// As a call is decided by itself, so is the one tool of a list whose rule takes too long.
+#[test]
+fn a_rule_that_takes_too_long_for_one_tool_leaves_the_others_in_the_list() {
+    let text = "package cotter.user.m\n\nn := [1, 2, 3, 4, 5, 6, 7, 8, 9, 10]\n\ndeny contains \"x\" if {\n\tinput.tool.name == \"case_tag\"\n\tsome a in n\n\tsome b in n\n\tsome c in n\n\t\
+                some d in n\n\tsome e in n\n\tsome f in n\n\tsome g in n\n\tsome h in n\n\tsum([a, b, c, d, e, f, g, h]) == 0\n}\n";
+    let all = visible(&policy(&[("m", text)]), EVERYTHING);
+    let slow = &all["case_tag"];
+    assert!(!slow.is_allowed() && reasons(slow)[0].starts_with("PolicyTimeout"), "{slow:?}");
+    let others: Vec<_> = all.iter().filter(|(name, _)| name.as_str() != "case_tag").collect();
+    assert!(others.len() > 1 && others.iter().all(|(_, verdict)| verdict.is_allowed()), "{others:?}");
+}
+
 #[test]
 fn modules_see_one_tool_at_a_time_in_a_list_too() {
     let text = "package cotter.user.m\n\nimport data.cotter.effects\n\ndeny contains sprintf(\"no %s\", [input.tool.name]) if effects.consequential(input.tool)\n\n\
