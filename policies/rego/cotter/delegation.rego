@@ -25,9 +25,8 @@ permitting(tool) := {name |
 	grant.tenants[input.principal.tenant]
 }
 
+# What is missing, where a delegation is required: for each grant by itself.
 refusals(tool) := set() if {
-	not required
-} else := set() if {
 	count(permitting(tool)) > 0
 } else := union({gaps(grant, tool) | some grant in input.grants})
 

@@ -31,10 +31,11 @@ test_a_false_entry_gives_nothing if {
 	found == set()
 }
 
-test_nothing_is_lacking_where_no_delegation_is_needed if {
-	found := delegation.refusals(tool) with input as {"principal": {"tenant": "b", "delegated": false}, "grants": {"g": grant}}
-	found == set()
+test_who_does_not_act_under_delegations_needs_none if {
+	not delegation.required with input as {"principal": {"delegated": false}}
 }
+
+test_who_does_needs_one if delegation.required with input as {"principal": {"delegated": true}}
 
 test_a_principal_that_needs_one_lacks_what_no_grant_covers if {
 	found := delegation.refusals(tool) with input as {"principal": {"tenant": "b", "delegated": true}, "grants": {"g": grant}}

@@ -27,7 +27,7 @@ due(tool) := {"approval": "Never"} if {
 # A person has to agree where the tool's owner or a module says so.
 approval(tool) := "Never" if {
 	tool.approval == "Never"
-	modules.none_asks(tool)
+	count(modules.approvals(tool)) == 0
 } else := "Always"
 
 # Where the key is that makes a repeated call harmless: it matters to whatever does more than read.

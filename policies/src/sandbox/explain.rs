@@ -26,7 +26,8 @@ const LAYERS: [(&str, &str, &str, &str); 5] = [
     ),
     (
         "delegation",
-        "union({data.cotter.delegation.refusals(input.tool), data.cotter.delegation.absent})",
+        "{refusal | data.cotter.delegation.required; \
+          some refusal in data.cotter.delegation.refusals(input.tool) | data.cotter.delegation.absent}",
         "",
         "{\"permitting\": data.cotter.delegation.permitting(input.tool), \
           \"gaps\": {name: gaps | some name, grant in input.grants; gaps := data.cotter.delegation.gaps(grant, input.tool)}}",

@@ -10,6 +10,8 @@ mod cases;
 #[cfg(test)]
 mod chance;
 #[cfg(test)]
+mod coverage;
+#[cfg(test)]
 mod decisions;
 #[cfg(test)]
 mod dice;
