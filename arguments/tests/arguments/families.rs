@@ -41,6 +41,20 @@ fn plain() -> Vec<Case> {
             "/x",
             "uniqueItems",
         ),
+        (
+            of(&json!({"uniqueItems": true})),
+            r#"{"x":[1e300,1e301,18446744073709551615,1e19]}"#,
+            r#"{"x":[10e299,1e300]}"#,
+            "/x",
+            "uniqueItems",
+        ),
+        (
+            of(&json!({"uniqueItems": true})),
+            r#"{"x":[9007199254740993,9007199254740992.0]}"#,
+            r#"{"x":[18446744073709551616,1.8446744073709551616e19]}"#,
+            "/x",
+            "uniqueItems",
+        ),
         (of(&json!({"items": {"type": "string"}})), r#"{"x":["a"]}"#, r#"{"x":["a",2]}"#, "/x/1", "type"),
         (
             of(&json!({"prefixItems": [{"type": "string"}], "items": false})),
