@@ -128,6 +128,21 @@ fn each_rule_that_did_not_fire_has_its_first_expression_that_does_not_hold() {
 }
 
 #[test]
+fn a_negated_rule_of_the_library_says_that_what_it_negates_is_true() {
+    let of = |told: &Value| {
+        let rules = told["rules"].as_array().unwrap().iter();
+        let mut found = rules.filter(|rule| rule["file"] == "cotter/tenants.rego" && rule["line"] == 14);
+        found.next().unwrap().clone()
+    };
+    let held = of(&explain(|_| {}));
+    assert_eq!((&held["fired"], &held["note"]), (&json!(false), &Value::Null), "{held}");
+    let stop = json!({"line": 14, "column": 68, "text": "not admitted", "because": "what it negates is true"});
+    assert_eq!(held["stopped"], stop);
+    let fired = of(&explain(|input| input["principal"]["tenant"] = json!("tenant-8")));
+    assert_eq!((&fired["fired"], &fired["stopped"]), (&json!(true), &Value::Null), "{fired}");
+}
+
+#[test]
 fn each_fires_where_it_holds() {
     let told = explain(|input| {
         input["tool"]["effect"] = json!("External");

@@ -153,7 +153,7 @@ mod tests {
             ("/obligations", json!({})),
         ] {
             let changes = std::collections::BTreeMap::from([(pointer.to_owned(), wrong)]);
-            let told = reads(&crate::cases::changed(&allowed(), &changes));
+            let told = reads(&crate::cases::changed(&allowed(), &changes).unwrap());
             assert_eq!(told.decision.first_reason(), Some(DenyReason::PolicyUndefined), "{pointer}");
             assert_eq!(told.decision.obligations, Obligations::default());
         }

@@ -3,6 +3,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+mod change;
+
+pub use change::{Unset, changed};
 use cotter_core::{
     decision::{Approval, Decision},
     reason::DenyReason,
@@ -11,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::{
-    document::Input,
+    document::{INPUT_VERSION, Input},
     sandbox::{Sandbox, SandboxError},
 };
 
@@ -94,19 +97,11 @@ impl Cases {
     /// Modules that do not pass the check, or an input that is no JSON value.
     pub fn run(&self, base: &Value, sandbox: &mut Sandbox) -> Result<Vec<Outcome>, SandboxError> {
         let mut outcomes = Vec::new();
+        let base = changed(base, &self.set);
         for case in &self.cases {
-            let (input, arguments) = (changed(&changed(base, &self.set), &case.set), case.arguments.as_deref());
-            outcomes.push(case.run(&case.name, &input, arguments, sandbox)?);
-            match &case.twin {
-                Some(twin) => {
-                    let name = format!("{} / {}", case.name, twin.name);
-                    let arguments = twin.arguments.as_deref().or(arguments);
-                    outcomes.push(twin.run(&name, &changed(&input, &twin.set), arguments, sandbox)?);
-                }
-                None if case.expect.allow => {
-                    outcomes.push(Outcome::failed(&case.name, "an allowed case needs its refused twin"))
-                }
-                None => {}
+            match base.as_ref().map_err(Clone::clone).and_then(|base| changed(base, &case.set)) {
+                Ok(input) => case.run_with_twin(&input, sandbox, &mut outcomes)?,
+                Err(unset) => outcomes.push(Outcome::failed(&case.name, unset.to_string())),
             }
         }
         Ok(outcomes)
@@ -114,6 +109,39 @@ impl Cases {
 }
 
 impl Case {
+    fn run_with_twin(
+        &self,
+        input: &Value,
+        sandbox: &mut Sandbox,
+        outcomes: &mut Vec<Outcome>,
+    ) -> Result<(), SandboxError> {
+        let arguments = self.arguments.as_deref();
+        outcomes.push(self.run(&self.name, input, arguments, sandbox)?);
+        let Some(twin) = &self.twin else {
+            let is_alone = self.expect.allow;
+            outcomes.extend(is_alone.then(|| Outcome::failed(&self.name, "an allowed case needs its refused twin")));
+            return Ok(());
+        };
+        let name = format!("{} / {}", self.name, twin.name);
+        let outcome = match (twin.is_no_twin(self), changed(input, &twin.set)) {
+            (Some(why), _) => Outcome::failed(&name, why),
+            (None, Err(unset)) => Outcome::failed(&name, unset.to_string()),
+            (None, Ok(input)) => twin.run(&name, &input, twin.arguments.as_deref().or(arguments), sandbox)?,
+        };
+        outcomes.push(outcome);
+        Ok(())
+    }
+
+    /// Why this one says nothing as the twin of that case.
+    fn is_no_twin(&self, case: &Self) -> Option<&'static str> {
+        if case.expect.allow && self.expect.allow {
+            return Some(
+                "the twin of an allowed case has to be refused: change it until it is, and expect `allow: false`",
+            );
+        }
+        self.twin.is_some().then_some("a twin has no twin of its own: write another case")
+    }
+
     fn run(
         &self,
         name: &str,
@@ -121,24 +149,35 @@ impl Case {
         arguments: Option<&str>,
         sandbox: &mut Sandbox,
     ) -> Result<Outcome, SandboxError> {
-        let (decision, delegation) = match arguments.map(|arguments| sandbox.called(input, arguments)) {
+        let (decision, delegations) = match arguments.map(|arguments| sandbox.called(input, arguments)) {
             None => sandbox.decide(input)?,
             Some(Ok(input)) => sandbox.decide(&input)?,
-            Some(Err(refused)) => (refused, None),
+            Some(Err(refused)) => (refused, Vec::new()),
         };
         let codes = decision.reasons.iter().map(|reason| reason.code).collect();
-        let form = serde_json::from_value::<Input>(input.clone()).err().filter(|_| !self.malformed);
+        let form = form(input).filter(|_| !self.malformed);
         let failure = match form {
             Some(error) => Some(format!("the input is not of the documented form: {error}")),
-            None => self.expect.differs(&decision, delegation.as_deref()),
+            None => self.expect.differs(&decision, delegations.first().map(String::as_str)),
         };
         Ok(Outcome { name: name.to_owned(), codes, failure })
     }
 }
 
 impl Outcome {
-    fn failed(name: &str, failure: &str) -> Self {
-        Self { name: name.to_owned(), codes: BTreeSet::new(), failure: Some(failure.to_owned()) }
+    fn failed(name: &str, failure: impl Into<String>) -> Self {
+        Self { name: name.to_owned(), codes: BTreeSet::new(), failure: Some(failure.into()) }
+    }
+}
+
+/// Why an input is none that Cotter makes.
+fn form(input: &Value) -> Option<String> {
+    match serde_json::from_value::<Input>(input.clone()) {
+        Err(error) => Some(error.to_string()),
+        Ok(read) if read.version != INPUT_VERSION => {
+            Some(format!("its version is {}: write {INPUT_VERSION}, or leave it to the base", read.version))
+        }
+        Ok(_) => None,
     }
 }
 
@@ -171,20 +210,4 @@ impl Expect {
         let wrong: Vec<String> = checks.into_iter().filter(|(right, _)| !right).map(|(_, text)| text).collect();
         (!wrong.is_empty()).then(|| wrong.join("; "))
     }
-}
-
-/// A document with members set, by JSON pointer to an object member; null removes it.
-#[must_use]
-pub fn changed(document: &Value, changes: &BTreeMap<String, Value>) -> Value {
-    let mut document = document.clone();
-    for (pointer, value) in changes {
-        let Some((parent, name)) = pointer.rsplit_once('/') else { continue };
-        let name = name.replace("~1", "/").replace("~0", "~");
-        let Some(Value::Object(members)) = document.pointer_mut(parent) else { continue };
-        match value {
-            Value::Null => drop(members.remove(&name)),
-            value => drop(members.insert(name, value.clone())),
-        }
-    }
-    document
 }

@@ -21,6 +21,7 @@ mod input;
 pub mod library;
 mod modules;
 mod names;
+mod near;
 mod policy;
 mod reads;
 mod sandbox;
@@ -29,6 +30,7 @@ mod value;
 
 pub use ask::{Ask, ListAsk, Listed, PinFacts, Verdict};
 pub use authority::Authority;
+pub use contract::unlike;
 pub use policy::{Policy, PolicyError};
 pub use reads::Reads;
 pub use sandbox::{

@@ -25,6 +25,25 @@ pub const FILES: [(&str, &str); 8] = [
     ("cotter/tenants.rego", include_str!("../rego/cotter/tenants.rego")),
 ];
 
+/// The input that every case starts from.
+pub const BASE: &str = include_str!("../cases/base.yaml");
+
+/// Every file of cases: its name and its text.
+pub const CASES: [(&str, &str); 12] = [
+    ("arguments.yaml", include_str!("../cases/arguments.yaml")),
+    ("delegation.yaml", include_str!("../cases/delegation.yaml")),
+    ("digest.yaml", include_str!("../cases/digest.yaml")),
+    ("effects.yaml", include_str!("../cases/effects.yaml")),
+    ("hints.yaml", include_str!("../cases/hints.yaml")),
+    ("history.yaml", include_str!("../cases/history.yaml")),
+    ("malformed.yaml", include_str!("../cases/malformed.yaml")),
+    ("modules.yaml", include_str!("../cases/modules.yaml")),
+    ("obligations.yaml", include_str!("../cases/obligations.yaml")),
+    ("pins.yaml", include_str!("../cases/pins.yaml")),
+    ("scopes.yaml", include_str!("../cases/scopes.yaml")),
+    ("tenants.yaml", include_str!("../cases/tenants.yaml")),
+];
+
 /// The library, parsed. It is part of the program, so it parses: a test says so, and an empty answer remembers nothing.
 pub(crate) fn modules() -> &'static [Module] {
     static MODULES: OnceLock<Vec<Module>> = OnceLock::new();

@@ -2,18 +2,23 @@
 //! a sidecar uses; only the input comes from a document instead of a request.
 
 mod called;
+mod coverage;
 mod explain;
 mod probe;
 mod rules;
 mod suite;
 
-use std::{collections::BTreeMap, time::Duration};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    time::Duration,
+};
 
 use cotter_core::decision::Decision;
+pub use coverage::Coverage;
 pub use explain::{Evaluation, Explanation, Layer};
 use regorus::{Engine, Value};
 pub use rules::{RuleReport, Stop};
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 pub use suite::{Report, Row, Suite};
 
 use crate::{
@@ -34,17 +39,8 @@ const TEST_BUDGET: Duration = Duration::from_secs(2);
 pub struct Sandbox {
     engine: Engine,
     reads: Reads,
-}
-
-/// A file's lines that were evaluated, and those that could have been.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Coverage {
-    /// The file.
-    pub file: String,
-    /// Lines that were evaluated.
-    pub covered: Vec<u32>,
-    /// Lines that were not.
-    pub missed: Vec<u32>,
+    /// The lines of every file of the rule set, tests left out.
+    lines: BTreeMap<String, BTreeSet<u32>>,
 }
 
 /// One Rego test.
@@ -84,11 +80,14 @@ impl Sandbox {
         engine.set_enable_coverage(true);
         engine::bound(&mut engine).map_err(SandboxError::Failed)?;
         let checked = check::check(modules).map_err(SandboxError::Refused)?;
+        let mut lines = BTreeMap::new();
         for (name, text) in sources(modules, &glue(&checked.modules)) {
             let added = engine.add_policy(name.to_owned(), text.to_owned());
             added.map_err(|error| SandboxError::Tests(error.to_string()))?;
+            let module = syntax::parse(name, text).map_err(SandboxError::Tests)?;
+            lines.insert(name.to_owned(), coverage::lines(&module));
         }
-        Ok(Self { engine, reads: Reads::of(&checked) })
+        Ok(Self { engine, reads: Reads::of(&checked), lines })
     }
 
     /// Every file of the rule set, each a name and a text: the library, what joins the modules to it, and the modules, which pass the
@@ -102,17 +101,17 @@ impl Sandbox {
         Ok(sources(modules, &glue(&checked.modules)).into_iter().map(owned).collect())
     }
 
-    /// The decision for an input document, and the delegation that permits it.
+    /// The decision for an input document, and the delegations that permit it, each by itself, sorted.
     ///
     /// # Errors
     /// An input that is not a JSON value the engine takes. Whatever the rules do is a decision.
-    pub fn decide(&mut self, input: &serde_json::Value) -> Result<(Decision, Option<String>), SandboxError> {
+    pub fn decide(&mut self, input: &serde_json::Value) -> Result<(Decision, Vec<String>), SandboxError> {
         let input = Value::from_json_str(&input.to_string()).map_err(|error| SandboxError::Input(error.to_string()))?;
         let answer = match engine::eval(&mut self.engine, library::DECISION, &input, engine::BUDGET) {
             Ok(value) => answer::read(&value),
             Err(error) => Answer::refused(error.code, Some(error.message)),
         };
-        Ok(((*answer.decision).clone(), answer.delegations.first().map(|name| name.to_string())))
+        Ok(((*answer.decision).clone(), answer.delegations.iter().map(ToString::to_string).collect()))
     }
 
     /// What a rule of the library says to an input, word by word; nothing where it is undefined. [`Sandbox::decide`] reads such an answer
@@ -193,17 +192,5 @@ impl Sandbox {
             Err(error) => Some(error.message),
         };
         Test { name: rule, failure }
-    }
-
-    /// Which lines of the library and the modules were evaluated so far.
-    #[must_use]
-    pub fn coverage(&self) -> Vec<Coverage> {
-        let Ok(report) = self.engine.get_coverage_report() else { return Vec::new() };
-        let files = report.files.into_iter().map(|file| Coverage {
-            file: file.path,
-            covered: file.covered.into_iter().collect(),
-            missed: file.not_covered.into_iter().collect(),
-        });
-        files.collect()
     }
 }

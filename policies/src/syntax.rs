@@ -50,9 +50,16 @@ pub(crate) fn parse(name: &str, text: &str) -> Result<Module, String> {
     module.map_err(|error| error.to_string())
 }
 
-/// The byte where an expression begins. The engine's span of a call or of an operator has the place of what follows its first part.
+/// The byte where an expression begins. The engine's span of a call or of an operator has the place of what follows its first part, and
+/// that of an object the place of its last member.
 pub(crate) fn start(expr: &Expr) -> u32 {
     let first = match expr {
+        Expr::Object { span, fields, .. } => {
+            let first = fields.first().map_or(span.start, |(_, key, _)| start(key).min(span.start));
+            let before = span.source.get_contents().get(..usize::try_from(first).unwrap_or(usize::MAX));
+            let brace = before.and_then(|before| before.rfind('{')).and_then(|at| u32::try_from(at).ok());
+            return brace.filter(|_| fields.len() > 1).unwrap_or(first.min(span.start));
+        }
         Expr::Call { fcn, .. } => Some(fcn),
         Expr::RefDot { refr, .. } | Expr::RefBrack { refr, .. } => Some(refr),
         Expr::BinExpr { lhs, .. }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use cotter_core::strict::{self, Limits};
-use cotter_policies::{Coverage, guard::Guard};
+use cotter_policies::{Coverage, guard::Guard, unlike};
 use serde_json::{Value, json};
 
 use super::sources::{self, Sources};
@@ -19,7 +19,7 @@ const MAX_INPUT: u64 = 4 << 20;
 /// Decide on one input and print the decision
 #[derive(Debug, Args)]
 #[command(
-    after_help = "The form of the input is in policies/schema/input.json.\nExit status: 0 allowed, 1 refused, 2 it could not be decided."
+    after_help = "The form of the input is in policies/schema/input.json, that of the decision in policies/schema/decision.json; --explain adds layers, rules and evaluated to it.\nExit status: 0 allowed, 1 refused, 2 it could not be decided."
 )]
 pub(crate) struct Options {
     /// The input, a JSON document
@@ -39,6 +39,7 @@ pub(crate) fn run(options: &Options) -> Outcome {
     let bytes = sources::bytes(&options.input, MAX_INPUT)?
         .ok_or_else(|| Failure::cannot(format!("the input {name} has more than {MAX_INPUT} bytes")))?;
     let input = strict::parse(&bytes, Limits::default()).doing(format!("read {name}"))?;
+    unlike(&input).map_or(Ok(()), |unlike| Err(Failure::cannot(format!("the input {name} is none: {unlike}"))))?;
     let sources = Sources::read(&options.policy)?;
     if let Some(finding) = sources.unreadable.first() {
         return Err(Failure::cannot(finding.to_string()));
@@ -48,7 +49,6 @@ pub(crate) fn run(options: &Options) -> Outcome {
     let evaluation = evaluation.map_err(|error| Failure::cannot(error.to_string()))?;
     let mut told = serde_json::to_value(&evaluation.decision).doing("write the decision")?;
     if let Some(told) = told.as_object_mut() {
-        told.extend(evaluation.delegation.map(|name| ("delegation".to_owned(), Value::String(name))));
         if let Some(explanation) = &evaluation.explanation {
             told.insert("layers".to_owned(), json!(explanation.layers));
             told.insert("rules".to_owned(), json!(explanation.rules));

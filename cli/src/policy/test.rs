@@ -3,7 +3,7 @@
 use std::{fmt::Write as _, path::PathBuf};
 
 use clap::{Args, ValueEnum};
-use cotter_policies::{Report, Suite, cases::Cases, guard::Guard};
+use cotter_policies::{Report, Suite, cases::Cases, guard::Guard, library};
 use serde_json::Value;
 
 use super::sources::{self, Sources};
@@ -12,13 +12,10 @@ use crate::{
     failure::{Doing as _, Failure, Outcome},
 };
 
-/// The input that cases start from where they name no other.
-const BASE: &str = include_str!("../../../policies/cases/base.yaml");
-
 /// Run the tests and cases of policy modules
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Modules are *.rego, tests are rules test_* in *_test.rego, cases are *.yaml.\nExit status: 0 all passed, 1 some failed, 2 they could not be run."
+    after_help = "Modules are *.rego, tests are rules test_* in *_test.rego, cases are *.yaml and *.yml.\nExit status: 0 all passed, 1 some failed, 2 they could not be run."
 )]
 pub(crate) struct Options {
     /// Files, or folders of them
@@ -68,7 +65,7 @@ fn base(options: &Options) -> Result<Value, Failure> {
             let bytes = bytes.ok_or_else(|| Failure::cannot(format!("the input {name} is too large")))?;
             String::from_utf8(bytes).doing(format!("read {name}"))?
         }
-        None => BASE.to_owned(),
+        None => library::BASE.to_owned(),
     };
     serde_saphyr::from_str(&text).doing("read the input that cases start from")
 }

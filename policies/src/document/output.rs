@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use cotter_core::{
-    decision::{Approval, DecisionVersion},
+    decision::{Approval, Decision, DecisionVersion, Obligations},
     name::Scope,
     pointer::Pointer,
     reason::DenyReason,
@@ -28,6 +28,25 @@ pub struct Output {
     pub delegations: BTreeSet<String>,
     /// What has to hold on the way.
     pub obligations: OutputObligations,
+}
+
+impl Output {
+    /// What was read of an answer, with the delegations that permit it.
+    pub(crate) fn new(decision: Decision, delegations: impl IntoIterator<Item = String>) -> Self {
+        let Decision { version, allow, reasons, obligations, challenge_scopes } = decision;
+        let Obligations { approval, idempotency, result_bytes, timeout_ms } = obligations;
+        let reasons = reasons.into_iter();
+        Self {
+            version,
+            allow,
+            reasons: reasons
+                .map(|reason| OutputReason { code: reason.code, detail: reason.detail.map(Value::from) })
+                .collect(),
+            challenge_scopes,
+            delegations: delegations.into_iter().collect(),
+            obligations: OutputObligations { approval, idempotency, result_bytes, timeout_ms },
+        }
+    }
 }
 
 /// One reason.

@@ -2,12 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use cotter_core::decision::Decision;
 use regorus::Value;
 use serde::{Deserialize, Serialize};
 
 use super::{Coverage, RuleReport, Sandbox, SandboxError};
-use crate::engine;
+use crate::{document::Output, engine};
 
 /// The layers, in the order in which a person asks: a name, what it refuses, what it asks for, and what it found.
 const LAYERS: [(&str, &str, &str, &str); 5] = [
@@ -38,10 +37,8 @@ const LAYERS: [(&str, &str, &str, &str); 5] = [
 /// A decision on one input, with its explanation where one is wanted.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Evaluation {
-    /// The decision.
-    pub decision: Decision,
-    /// The delegation that permits it.
-    pub delegation: Option<String>,
+    /// The decision, as it is documented.
+    pub decision: Output,
     /// Why, where that is wanted.
     pub explanation: Option<Explanation>,
 }
@@ -68,7 +65,7 @@ impl Evaluation {
         explain: bool,
     ) -> Result<Self, SandboxError> {
         let mut sandbox = Sandbox::new(modules)?;
-        let (decision, delegation) = sandbox.decide(input)?;
+        let (decision, delegations) = sandbox.decide(input)?;
         let explanation = match explain {
             false => None,
             true => Some(Explanation {
@@ -77,7 +74,7 @@ impl Evaluation {
                 rules: sandbox.rules(modules, input)?,
             }),
         };
-        Ok(Self { decision, delegation, explanation })
+        Ok(Self { decision: Output::new(decision, delegations), explanation })
     }
 }
 

@@ -39,13 +39,13 @@ fn every_file() -> Vec<Cases> {
 /// The inputs of the cases and of their twins, but for those that no rule has to do with: arguments that are refused before there is an
 /// input, and an evaluation that is stopped.
 fn inputs(cases: &Cases, sandbox: &Sandbox) -> Vec<Value> {
-    let base = changed(&base(), &cases.set);
+    let base = changed(&base(), &cases.set).unwrap();
     let each = cases.cases.iter().flat_map(|case| {
-        let (input, arguments) = (changed(&base, &case.set), case.arguments.as_deref());
+        let (input, arguments) = (changed(&base, &case.set).unwrap(), case.arguments.as_deref());
         let twin = case
             .twin
             .as_ref()
-            .map(|twin| (changed(&input, &twin.set), twin.arguments.as_deref().or(arguments), &twin.expect));
+            .map(|twin| (changed(&input, &twin.set).unwrap(), twin.arguments.as_deref().or(arguments), &twin.expect));
         [Some((input, arguments, &case.expect)), twin].into_iter().flatten()
     });
     let ends = each.filter(|(_, _, expect)| !expect.reasons.contains("PolicyTimeout"));

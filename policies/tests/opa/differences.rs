@@ -17,7 +17,7 @@ fn nameless() -> Value {
         ("/server/tenants".to_owned(), json!({"*": true})),
         ("/principal/tenant".to_owned(), Value::Null),
     ]);
-    changed(&base(), &changes)
+    changed(&base(), &changes).unwrap()
 }
 
 /// Whether Cotter and `opa`, as it is by default, allow the call under a module of this one rule.

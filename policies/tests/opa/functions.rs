@@ -134,7 +134,7 @@ fn inputs(words: &[&str]) -> Vec<Value> {
     let each = words.iter().flat_map(|word| [*word, *word]).map(|word| {
         let nested = json!({"a": {"b": word, "c": number(&mut dice)}, "d": [null, true, word, {"k": 1}]});
         let args = json!({"text": word, "number": number(&mut dice), "tags": dice.few(words, 8), "nested": nested});
-        changed(&base(), &BTreeMap::from([("/args".to_owned(), args)]))
+        changed(&base(), &BTreeMap::from([("/args".to_owned(), args)])).unwrap()
     });
     each.collect()
 }

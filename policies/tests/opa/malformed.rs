@@ -33,7 +33,7 @@ fn delegated() -> Value {
         ("/principal/delegated".to_owned(), json!(true)),
         ("/grants".to_owned(), json!({"triage": grant})),
     ]);
-    changed(&base(), &changes)
+    changed(&base(), &changes).unwrap()
 }
 
 /// Values that are never of the right kind there; nothing stands for a member that is not there.

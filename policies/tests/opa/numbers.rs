@@ -80,7 +80,7 @@ const REFUSED: &[&str] = &[
 
 /// An input whose number is written so.
 fn text(input: &Value, number: &str) -> String {
-    let marked = changed(input, &BTreeMap::from([("/args".to_owned(), json!({"n": "@"}))]));
+    let marked = changed(input, &BTreeMap::from([("/args".to_owned(), json!({"n": "@"}))])).unwrap();
     marked.to_string().replace("\"@\"", number)
 }
 
