@@ -8,14 +8,19 @@ use std::{collections::BTreeMap, fmt};
 mod builtins;
 mod dry;
 mod graph;
+mod idle;
+mod left_out;
 mod negation;
 mod recursion;
 mod rules;
+mod stages;
 mod text;
 
 use regorus::unstable::{Module, Span};
 
 pub use builtins::allowed;
+pub use left_out::LeftOut;
+pub(crate) use stages::{Texts, texts};
 
 use crate::{engine::Engines, guard::Review, library, modules::glue, syntax};
 
@@ -121,6 +126,14 @@ pub fn utf8(file: &str, bytes: &[u8]) -> Result<String, Finding> {
     text::utf8(file, bytes)
 }
 
+/// A file of which only the beginning was read, because it is larger than a module may be: the beginning is as long as that, and some
+/// bytes longer where there are more.
+#[must_use]
+pub fn beyond(file: &str, beginning: &[u8]) -> Finding {
+    let message = format!("the file has more than the {MAX_BYTES} bytes that are taken");
+    text::beyond(file, beginning, MAX_BYTES, message)
+}
+
 /// What is too large to be looked at any further, or even to be copied.
 pub fn oversized<'a>(modules: impl IntoIterator<Item = (&'a str, &'a str)>) -> Vec<Finding> {
     modules.into_iter().filter_map(|(name, text)| text::size(name, text)).collect()
@@ -131,8 +144,7 @@ pub fn oversized<'a>(modules: impl IntoIterator<Item = (&'a str, &'a str)>) -> V
 /// # Errors
 /// Everything that is wrong with the texts.
 pub fn before_parsing(modules: &BTreeMap<String, String>) -> Result<(), Findings> {
-    let findings = count(modules).into_iter().chain(modules.iter().flat_map(|(name, text)| text::check(name, text)));
-    passed(findings.collect())
+    passed(stages::texts(modules, LeftOut::default()).findings)
 }
 
 /// Checks the modules of one server, by name.
@@ -140,18 +152,37 @@ pub fn before_parsing(modules: &BTreeMap<String, String>) -> Result<(), Findings
 /// # Errors
 /// Everything that is wrong with them; they are not used then.
 pub fn check(modules: &BTreeMap<String, String>) -> Result<Checked, Findings> {
-    check_telling(modules, &mut |_| {})
+    let Texts { findings, good, left_out } = stages::texts(modules, LeftOut::default());
+    let staged = stages::read(&good, &left_out, &mut |_| {});
+    passed(findings.into_iter().chain(staged.findings).collect())?;
+    join(modules, staged.parsed)
 }
 
-/// All stages, and what is only worth a warning. Says which module it is busy with, for whoever has to stop it.
-pub(crate) fn review(modules: &BTreeMap<String, String>, at: &mut dyn FnMut(&str)) -> Review {
-    match check_telling(modules, at) {
-        Err(findings) => Review { findings: findings.0, warnings: Vec::new() },
+/// All stages for modules that passed the first, and what is only worth a warning. Says which module it is busy with, for whoever has
+/// to stop it. What is left out already is not missed; where anything is wrong, the modules that do not need it go on by themselves.
+pub(crate) fn review(modules: &BTreeMap<String, String>, left_out: &LeftOut, at: &mut dyn FnMut(&str)) -> Review {
+    let staged = stages::read(modules, left_out, at);
+    let is_whole = staged.findings.is_empty() && left_out.is_none();
+    let mut review = Review { findings: staged.findings.clone(), warnings: Vec::new() };
+    let parsed = staged.sound();
+    if !is_whole && parsed.is_empty() {
+        return review;
+    }
+    let is_sound = |name: &&String| parsed.iter().any(|module| module.package.span.source.get_path() == *name);
+    let sound = modules.iter().filter(|(name, _)| is_sound(name)).map(|(name, text)| (name.clone(), text.clone()));
+    let sound: BTreeMap<String, String> = sound.collect();
+    match join(&sound, parsed) {
+        Err(findings) => review.findings.extend(findings.0),
         Ok(checked) => {
-            let warnings = checked.modules.iter().flat_map(negation::warnings).collect();
-            Review { findings: dry::dry_run(&checked, modules, at), warnings }
+            if is_whole {
+                review.warnings.extend(checked.modules.iter().flat_map(negation::warnings));
+                review.warnings.extend(idle::warnings(&checked.modules));
+                review.warnings.sort();
+            }
+            review.findings.extend(dry::dry_run(&checked, &sound, at));
         }
     }
+    review
 }
 
 /// What is wrong with tests that would take the process with it: rules that use themselves. Tests may do what modules may not.
@@ -162,17 +193,13 @@ pub(crate) fn check_tests(
 ) -> Result<(), Findings> {
     let all: BTreeMap<String, String> =
         modules.iter().chain(tests).map(|(name, text)| (name.clone(), text.clone())).collect();
-    let (parsed, findings) = parse(&all, at);
+    let (parsed, findings) = stages::parse(&all, at);
     passed(findings)?;
-    passed(recursion::cycle(&parsed).into_iter().collect())
+    passed(recursion::cycle(&parsed))
 }
 
-fn check_telling(modules: &BTreeMap<String, String>, at: &mut dyn FnMut(&str)) -> Result<Checked, Findings> {
-    before_parsing(modules)?;
-    let (parsed, findings) = parse(modules, at);
-    at(TOGETHER);
-    passed(findings)?;
-    passed(rules::check(&parsed))?;
+/// Modules that passed by themselves, with the library.
+fn join(modules: &BTreeMap<String, String>, parsed: Vec<Module>) -> Result<Checked, Findings> {
     match Engines::new(sources(modules, &glue(&parsed)).iter().copied()) {
         Ok(engines) => Ok(Checked { modules: parsed, engines }),
         Err(error) => Err(Findings(vec![text::engine_error(modules, &error)])),
@@ -192,27 +219,6 @@ fn passed(mut findings: Vec<Finding>) -> Result<(), Findings> {
     findings.sort();
     findings.dedup();
     Err(Findings(findings))
-}
-
-fn count(modules: &BTreeMap<String, String>) -> Option<Finding> {
-    let (wide, own): (Vec<&String>, Vec<&String>) = modules.keys().partition(|name| is_cluster_wide(name));
-    // The cluster's come first, so that it is a server's own that is one too many, where it has any.
-    let name = wide.iter().chain(&own).nth(MAX_MODULES)?;
-    let among = if wide.is_empty() { String::new() } else { format!(", {} of them cluster-wide,", wide.len()) };
-    let message = format!("there are {} modules{among} and at most {MAX_MODULES} are taken", modules.len());
-    Some(Finding::at(name, "", (1, 1), message, "join modules that belong together"))
-}
-
-fn parse(modules: &BTreeMap<String, String>, at: &mut dyn FnMut(&str)) -> (Vec<Module>, Vec<Finding>) {
-    let (mut parsed, mut findings) = (Vec::new(), Vec::new());
-    for (name, text) in modules {
-        at(name);
-        match syntax::parse(name, text) {
-            Ok(module) => parsed.push(module),
-            Err(error) => findings.push(text::engine_error(modules, &error)),
-        }
-    }
-    (parsed, findings)
 }
 
 /// Every Rego file of a rule set, the library's first: what an engine gets, and what another Rego engine would have to get.

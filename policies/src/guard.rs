@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 pub use serve::serve;
 
 use crate::{
-    check::{self, Finding, Findings},
+    check::{self, Finding, Findings, LeftOut, Texts},
     sandbox::{Evaluation, Report, Suite},
 };
 
@@ -87,7 +87,7 @@ pub(crate) struct Question {
 
 #[derive(Serialize, Deserialize)]
 pub(crate) enum Job {
-    Check { modules: BTreeMap<String, String> },
+    Check { modules: BTreeMap<String, String>, left_out: LeftOut },
     Test(Box<Suite>),
     Eval { modules: BTreeMap<String, String>, input: serde_json::Value, explain: bool },
 }
@@ -136,13 +136,27 @@ impl Guard {
     /// # Errors
     /// As for [`Guard::check`].
     pub fn review(&self, modules: &BTreeMap<String, String>) -> Result<Review, GuardError> {
-        if let Err(findings) = check::before_parsing(modules) {
-            return Ok(Review { findings: findings.0, warnings: Vec::new() });
+        self.review_beside(modules, LeftOut::default())
+    }
+
+    /// The same, where modules that are used together with these could not even be read as text.
+    ///
+    /// # Errors
+    /// As for [`Guard::check`].
+    pub fn review_beside(&self, modules: &BTreeMap<String, String>, unread: LeftOut) -> Result<Review, GuardError> {
+        let Texts { findings, good, left_out } = check::texts(modules, unread);
+        if good.is_empty() && !findings.is_empty() {
+            return Ok(Review { findings, warnings: Vec::new() });
         }
-        match self.ask(Limits::CHECK, Job::Check { modules: modules.clone() }) {
-            Err(GuardError::Stopped { at, how }) => Ok(stopped(modules, at.as_deref(), &how)),
-            answer => answer,
-        }
+        let job = Job::Check { modules: good.clone(), left_out };
+        let mut review = match self.ask(Limits::CHECK, job) {
+            Err(GuardError::Stopped { at, how }) => stopped(&good, at.as_deref(), &how),
+            answer => answer?,
+        };
+        review.findings.extend(findings);
+        review.findings.sort();
+        review.findings.dedup();
+        Ok(review)
     }
 
     /// Runs tests and cases.

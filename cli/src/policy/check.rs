@@ -52,8 +52,10 @@ pub(crate) fn run(options: &Options) -> Outcome {
     }
     let mut review = Review { findings: sources.unreadable, warnings: Vec::new() };
     let guard = Guard::new(CHECK_WORD).doing("find this program")?;
-    let found = guard.review(&sources.modules).map_err(|error| Failure::cannot(error.to_string()))?;
+    let found = guard.review_beside(&sources.modules, sources.left_out);
+    let found = found.map_err(|error| Failure::cannot(error.to_string()))?;
     review.findings.extend(found.findings);
+    review.findings.sort();
     review.warnings.extend(found.warnings);
     match options.output {
         Format::Json => println!("{}", json!(review)),
@@ -69,7 +71,7 @@ fn say(review: &Review, modules: usize) {
         println!("{}", Finding { message, ..warning.clone() });
     }
     if review.findings.is_empty() {
-        println!("{modules} modules may be used");
+        println!("{modules} {} may be used", if modules == 1 { "module" } else { "modules" });
     }
 }
 

@@ -2,17 +2,20 @@
 
 use std::{
     collections::BTreeMap,
+    ffi::OsStr,
     fs,
     io::Read as _,
     path::{Path, PathBuf},
 };
 
-use cotter_policies::check::{self, Finding};
+use cotter_policies::check::{self, Finding, LeftOut};
 
 use crate::failure::{Doing as _, Failure};
 
 /// Bytes of a file of cases.
 pub(super) const MAX_CASES: u64 = 4 << 20;
+/// Bytes of a module that is too large which are read beyond what is taken, to show the line.
+const BEYOND: usize = 160;
 /// Files that are read: a rule set has 32 modules at most, and each can have tests and cases.
 const MAX_FILES: usize = 1000;
 /// Folders inside each other.
@@ -27,12 +30,14 @@ pub(crate) struct Sources {
     pub(crate) tests: BTreeMap<String, String>,
     /// Cases, by path.
     pub(crate) cases: BTreeMap<String, String>,
-    /// Files that are not text.
+    /// Files that are not text, or too much of it.
     pub(crate) unreadable: Vec<Finding>,
+    /// Modules among them.
+    pub(crate) left_out: LeftOut,
 }
 
 impl Sources {
-    /// Reads files, and the `.rego` and `.yaml` files below folders. Hidden ones are passed over, as are links to folders: a mounted
+    /// Reads files, and the `.rego`, `.yaml` and `.yml` files below folders. Hidden ones are passed over, as are links to folders: a mounted
     /// ConfigMap shows each of its files a second time that way.
     pub(crate) fn read(paths: &[PathBuf]) -> Result<Self, Failure> {
         let mut sources = Self::default();
@@ -55,7 +60,7 @@ impl Sources {
                 let deeper = deeper.ok_or_else(|| Failure::cannot(format!("{} lies too deep", path.display())))?;
                 self.folder(&path, deeper)?;
             } else if !path.is_dir()
-                && path.extension().is_some_and(|extension| extension == "rego" || extension == "yaml")
+                && path.extension().is_some_and(|extension| extension == "rego" || is_yaml(extension))
             {
                 self.file(&path)?;
             }
@@ -68,27 +73,47 @@ impl Sources {
             return Err(Failure::cannot(format!("there are more than {MAX_FILES} files here: name fewer")));
         }
         let name = path.display().to_string();
-        let is_cases = name.ends_with(".yaml") || name.ends_with(".yml");
-        let limit = if is_cases { MAX_CASES } else { check::MAX_BYTES as u64 };
-        let Some(bytes) = bytes(path, limit)? else {
-            self.unreadable.push(too_large(name, limit));
-            return Ok(());
-        };
-        let text = match check::utf8(&name, &bytes) {
-            Ok(text) => text,
-            Err(finding) => {
-                self.unreadable.push(finding);
-                return Ok(());
-            }
-        };
+        let is_cases = path.extension().is_some_and(is_yaml);
+        let read = if is_cases { cases(path, &name)? } else { rego(path, &name)? };
         let to = match () {
             () if name.ends_with("_test.rego") => &mut self.tests,
             () if is_cases => &mut self.cases,
-            () => &mut self.modules,
+            () => {
+                read.as_ref().err().iter().for_each(|(_, beginning)| self.left_out.add(beginning));
+                &mut self.modules
+            }
         };
-        to.insert(name, text);
+        match read {
+            Ok(text) => drop(to.insert(name, text)),
+            Err((finding, _)) => self.unreadable.push(finding),
+        }
         Ok(())
     }
+}
+
+/// The text of a file, or why there is none, with what can be read of it.
+type Read = Result<String, (Finding, String)>;
+
+fn rego(path: &Path, name: &str) -> Result<Read, Failure> {
+    let (mut bytes, limit) = (Vec::new(), check::MAX_BYTES);
+    let file = fs::File::open(path).doing(format!("read {name}"))?;
+    file.take((limit + BEYOND) as u64).read_to_end(&mut bytes).doing(format!("read {name}"))?;
+    let is_too_large = bytes.len() > limit;
+    let found = if is_too_large { Err(check::beyond(name, &bytes)) } else { check::utf8(name, &bytes) };
+    Ok(found.map_err(|finding| (finding, String::from_utf8_lossy(&bytes).into_owned())))
+}
+
+fn cases(path: &Path, name: &str) -> Result<Read, Failure> {
+    let Some(bytes) = bytes(path, MAX_CASES)? else {
+        let message = format!("the file has more than the {MAX_CASES} bytes that are taken");
+        let (file, help) = (name.to_owned(), "split it by concern".to_owned());
+        return Ok(Err((Finding { file, line: 1, column: 1, message, help, source: String::new() }, String::new())));
+    };
+    Ok(check::utf8(name, &bytes).map_err(|finding| (finding, String::new())))
+}
+
+fn is_yaml(extension: &OsStr) -> bool {
+    extension == "yaml" || extension == "yml"
 }
 
 /// The bytes of a file; nothing where there are more than the limit. No more than that is read, whatever the file says of its length.
@@ -98,10 +123,4 @@ pub(super) fn bytes(path: &Path, limit: u64) -> Result<Option<Vec<u8>>, Failure>
     let mut bytes = Vec::new();
     file.take(limit + 1).read_to_end(&mut bytes).doing(format!("read {name}"))?;
     Ok((bytes.len() as u64 <= limit).then_some(bytes))
-}
-
-fn too_large(file: String, limit: u64) -> Finding {
-    let message = format!("the file has more than the {limit} bytes that are taken");
-    let help = "split it by concern, or bring data in as claims, labels or arguments".to_owned();
-    Finding { file, line: 1, column: 1, message, help, source: String::new() }
 }

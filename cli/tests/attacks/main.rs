@@ -22,7 +22,7 @@ mod texts;
 use cost::{Cost, measured, own};
 use texts::{
     ATTACKS, Attack,
-    Comes::{Either, Refused},
+    Comes::{Either, Refused, Taught},
     module,
 };
 
@@ -58,7 +58,19 @@ fn judge(attack: &Attack, way: &str, said: Option<&str>, file: &str, cost: &Cost
         (Refused(words), Some(said)) => {
             assert!(place(said, file) && said.contains(words), "{name} by {way}: {said}");
         }
-        (Refused(_), None) => panic!("{name} by {way} is not refused"),
+        (Taught { words, line, write }, Some(said)) => {
+            assert!(place(said, file), "{name} by {way}: {said}");
+            let mut told = said.lines();
+            assert!(told.next().unwrap().contains(words), "{name} by {way}: {said}");
+            if !line.is_empty() {
+                assert!(
+                    told.next().is_some_and(|shown| shown.trim_start().starts_with(line)),
+                    "{name} by {way}: {said}"
+                );
+            }
+            assert!(told.next().is_some_and(|help| help.trim_start().starts_with(write)), "{name} by {way}: {said}");
+        }
+        (Refused(_) | Taught { .. }, None) => panic!("{name} by {way} is not refused"),
         (Either, Some(said)) => assert!(place(said, file), "{name} by {way}: {said}"),
         (Either, None) => {}
     }

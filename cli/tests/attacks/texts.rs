@@ -5,10 +5,15 @@
 pub(crate) enum Comes {
     /// It is refused with these words.
     Refused(&'static str),
+    /// The same; and the offending line is shown, where there is anything to see of it, and what to write instead.
+    Taught { words: &'static str, line: &'static str, write: &'static str },
     /// It may be used or not; what counts is what that costs.
     Either,
 }
-use Comes::{Either, Refused};
+use Comes::{Either, Refused, Taught};
+
+const INNER: &str = "give the inner value a rule of its own and name it here";
+const SPLIT: &str = "split it by concern, or bring tables of facts in as claims, labels or arguments";
 
 pub(crate) struct Attack {
     pub(crate) name: &'static str,
@@ -32,28 +37,53 @@ pub(crate) const ATTACKS: &[Attack] = &[
     // Those that were measured first.
     Attack {
         name: "brackets",
-        comes: Refused("nested more than 10"),
+        comes: Taught { words: "nested more than 10", line: "x := [[[[[[[[[[[[", write: INNER },
         text: || module(&format!("x := {}", nested("[", 40, "1", "]"))),
     },
     Attack {
         name: "braces",
-        comes: Refused("nested more than 10"),
+        comes: Taught { words: "nested more than 10", line: "x := {[{[{[{[{[{[", write: INNER },
         text: || module(&format!("x := {}", "{[".repeat(4000))),
     },
     Attack {
         name: "recursion",
-        comes: Refused("uses itself"),
+        comes: Taught {
+            words: "uses itself: data.cotter.user.x.f -> data.cotter.user.x.f",
+            line: "f(n) := f(n)",
+            write: "Rego has no recursion; use `every`, `some … in` or a comprehension",
+        },
         text: || module("f(n) := f(n)\n\ndeny contains \"x\" if f(1)"),
     },
     Attack {
         name: "range",
-        comes: Refused("numbers.range is not allowed"),
+        comes: Taught {
+            words: "numbers.range is not allowed",
+            line: "deny contains \"x\" if count(numbers.range(1, 50000000)) > 0",
+            write: "a range cannot be interrupted while it is made; compare with < and > instead",
+        },
         text: || module("deny contains \"x\" if count(numbers.range(1, 50000000)) > 0"),
     },
-    Attack { name: "huge", comes: Refused("bytes"), text: || vec![b' '; 200 << 20] },
-    Attack { name: "million", comes: Refused("bytes"), text: || lines(1_000_000, |n| format!("r{n} := {n}\n")) },
-    Attack { name: "utf8", comes: Refused("not UTF-8"), text: || b"package cotter.user.x\n\n# \xff\n".to_vec() },
-    Attack { name: "bidi", comes: Refused("U+202E"), text: || module("# \u{202e}live") },
+    Attack { name: "huge", comes: Taught { words: "bytes", line: "", write: SPLIT }, text: || vec![b' '; 200 << 20] },
+    Attack {
+        name: "huge line",
+        comes: Taught { words: "bytes", line: "xxxxxxxxxxxxxxxxxxxx", write: SPLIT },
+        text: || vec![b'x'; 20 << 20],
+    },
+    Attack {
+        name: "million",
+        comes: Taught { words: "bytes", line: "r4838 := 4838", write: SPLIT },
+        text: || lines(1_000_000, |n| format!("r{n} := {n}\n")),
+    },
+    Attack {
+        name: "utf8",
+        comes: Taught { words: "not UTF-8", line: "# \u{fffd}", write: "save the file as UTF-8" },
+        text: || b"package cotter.user.x\n\n# \xff\n".to_vec(),
+    },
+    Attack {
+        name: "bidi",
+        comes: Taught { words: "U+202E", line: "# \u{fffd}live", write: "remove it; in a string write \\u202e" },
+        text: || module("# \u{202e}live"),
+    },
     Attack {
         name: "chain",
         comes: Refused("in a row"),

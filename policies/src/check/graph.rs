@@ -57,6 +57,19 @@ impl<'a> Graph<'a> {
         Self { only_cycles: true, ..Self::new(tree) }
     }
 
+    /// Takes in what another one of the same tree knows.
+    pub(super) fn join(&mut self, other: Self) {
+        for (uses, more) in self.uses.iter_mut().zip(other.uses) {
+            uses.extend(more);
+        }
+        for (rule, span) in other.places {
+            self.places.entry(rule).or_insert(span);
+        }
+        for (rule, more) in other.definitions {
+            self.definitions.entry(rule).or_default().extend(more);
+        }
+    }
+
     /// A rule stands at a place of the text.
     pub(super) fn place(&mut self, rule: usize, span: &Span) {
         self.places.entry(rule).or_insert_with(|| span.clone());
@@ -85,22 +98,26 @@ impl<'a> Graph<'a> {
         self.uses.get(at).into_iter().flatten().copied().chain(children).collect()
     }
 
-    /// The first cycle, or the longest chain where it is too long.
-    pub(super) fn check(&self) -> Option<Finding> {
+    /// The first cycle of each file, or its first chain that is too long.
+    pub(super) fn check(&self) -> Vec<Finding> {
         let mut marks = vec![Mark::New; self.tree.len()];
         let mut known = vec![Known::default(); self.tree.len()];
+        let mut findings: Vec<Finding> = Vec::new();
         for start in self.places.keys() {
-            if let Some(finding) = self.visit(*start, &mut marks, &mut known) {
-                return Some(finding);
+            for finding in self.visit(*start, &mut marks, &mut known) {
+                if findings.iter().all(|other| other.file != finding.file) {
+                    findings.push(finding);
+                }
             }
         }
-        None
+        findings
     }
 
-    /// Depth first without recursion: the graph is as large as the texts allow.
-    fn visit(&self, start: usize, marks: &mut [Mark], known: &mut [Known]) -> Option<Finding> {
+    /// Depth first without recursion: the graph is as large as the texts allow. A cycle is told once, and ends there.
+    fn visit(&self, start: usize, marks: &mut [Mark], known: &mut [Known]) -> Vec<Finding> {
+        let mut findings = Vec::new();
         if marks.get(start) != Some(&Mark::New) {
-            return None;
+            return findings;
         }
         set(marks, start, Mark::Open);
         let mut stack = vec![(start, self.next(start))];
@@ -113,19 +130,20 @@ impl<'a> Graph<'a> {
                         let uses = self.next(next);
                         stack.push((next, uses));
                     }
-                    Some(Mark::Open) => return Some(self.cycle(next, stack.iter().map(|(at, _)| *at))),
+                    Some(Mark::Open) => {
+                        findings.push(self.cycle(next, stack.iter().map(|(at, _)| *at)));
+                        stack.drain(..).for_each(|(at, _)| set(marks, at, Mark::Done));
+                    }
                     Some(Mark::Done) | None => {}
                 },
                 None => {
                     set(marks, at, Mark::Done);
                     stack.pop();
-                    if let Some(finding) = self.close(at, known) {
-                        return Some(finding);
-                    }
+                    findings.extend(self.close(at, known));
                 }
             }
         }
-        None
+        findings
     }
 
     fn close(&self, at: usize, known: &mut [Known]) -> Option<Finding> {

@@ -9,8 +9,8 @@ use crate::{
     syntax::{Step, Visit, walk_rule},
 };
 
-/// The first rule that uses itself, where nothing else is asked of the modules.
-pub(super) fn cycle(modules: &[Module]) -> Option<Finding> {
+/// The first rule of each file that uses itself, where nothing else is asked of the modules.
+pub(super) fn cycle(modules: &[Module]) -> Vec<Finding> {
     let tree = Tree::of(library::modules().iter().chain(modules));
     let mut graph = Graph::of_cycles(&tree);
     for module in modules {

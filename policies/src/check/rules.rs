@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use regorus::unstable::{BUILTINS, Expr, Module, Ref, Rule, Span};
 
-use super::{Finding, builtins, graph::Graph, is_cluster_wide};
+use super::{Finding, LeftOut, builtins, graph::Graph, is_cluster_wide};
 use crate::{
     contract, library,
     modules::{DENY, REQUIRE_APPROVAL},
@@ -16,30 +16,46 @@ use crate::{
 const ABOVE: [&str; 3] = ["authz", "modules", "obligations"];
 const HELP_FILE: &str = "write `package cotter.user.<name>`, for example `package cotter.user.hours`";
 
-/// Everything wrong with parsed modules.
-pub(super) fn check(modules: &[Module]) -> Vec<Finding> {
+/// Everything wrong with parsed modules, where others may be left out. Which rules use which is told of the modules that have nothing
+/// else wrong with them.
+pub(super) fn check(modules: &[Module], left_out: &LeftOut) -> Vec<Finding> {
     let tree = Tree::of(library::modules().iter().chain(modules));
     let mut graph = Graph::new(&tree);
     let mut findings = clashes(modules);
     for module in modules {
-        let scope = Scope::of(module);
-        findings.extend(package(module));
-        findings.extend(imports(module, &tree, &scope));
-        for rule in &module.policy {
-            findings.extend(rule_head(rule));
-            let at = tree.find(&rule_path(&scope.package, rule)).unwrap_or_default();
-            graph.place(at, rule.span());
-            let variables = BTreeMap::new();
-            let mut reader =
-                Reader { tree: &tree, scope: &scope, graph: &mut graph, at, findings: &mut findings, variables };
-            walk_rule(rule, &mut reader);
-            reader.unbound();
+        let mut found = package(module).into_iter().chain(imports(module, &tree, left_out)).collect::<Vec<_>>();
+        let mut own = Graph::new(&tree);
+        read(module, (&tree, left_out), &mut own, &mut found);
+        if found.is_empty() && findings.iter().all(|finding| finding.file != *file(module)) {
+            graph.join(own);
         }
+        findings.extend(found);
     }
-    if findings.is_empty() {
-        findings.extend(graph.check());
-    }
+    findings.extend(graph.check());
     findings
+}
+
+fn file(module: &Module) -> &String {
+    module.package.span.source.get_path()
+}
+
+/// Reads the rules of one module: what is wrong with each, and what it uses.
+fn read<'t>(
+    module: &Module,
+    (tree, left_out): (&'t Tree, &LeftOut),
+    graph: &mut Graph<'t>,
+    findings: &mut Vec<Finding>,
+) {
+    let scope = Scope::of(module);
+    for rule in &module.policy {
+        findings.extend(rule_head(rule));
+        let at = tree.find(&rule_path(&scope.package, rule)).unwrap_or_default();
+        graph.place(at, rule.span());
+        let variables = BTreeMap::new();
+        let mut reader = Reader { tree, left_out, scope: &scope, graph, at, findings, variables };
+        walk_rule(rule, &mut reader);
+        reader.unbound();
+    }
 }
 
 fn package(module: &Module) -> Option<Finding> {
@@ -82,8 +98,8 @@ fn identifier(name: &str) -> bool {
 }
 
 /// An import names one thing that there is, by a name of its own: what a name means has to be the same here and in the engine.
-fn imports(module: &Module, tree: &Tree, scope: &Scope) -> Vec<Finding> {
-    let mut findings = Vec::new();
+fn imports(module: &Module, tree: &Tree, left_out: &LeftOut) -> Vec<Finding> {
+    let (mut findings, scope) = (Vec::new(), Scope::of(module));
     let mut aliases = BTreeSet::new();
     for import in &module.imports {
         let found = names(&import.refr);
@@ -91,7 +107,7 @@ fn imports(module: &Module, tree: &Tree, scope: &Scope) -> Vec<Finding> {
         let missing = match found.first().map(String::as_str) {
             Some("rego" | "future") => continue,
             Some("input") => contract::missing(&steps).map(|member| format!("the input has no member {member}")),
-            _ => data(tree, &steps).err(),
+            _ => data(tree, left_out, &steps).err(),
         };
         let alias = import.r#as.as_ref().map(Span::text).or(found.last().map(String::as_str)).unwrap_or_default();
         let hides =
@@ -119,8 +135,9 @@ fn rule_head(rule: &Rule) -> Option<Finding> {
     Some(Finding::span(rule.span(), message, format!("write `{name} contains \"why\" if {{ … }}`")))
 }
 
-/// What may be read of `data`: rules of the library below the decision, and of other modules.
-fn data(tree: &Tree, steps: &[Step]) -> Result<usize, String> {
+/// What may be read of `data`: rules of the library below the decision, and of other modules; nothing where that may be in a module that
+/// is left out.
+fn data(tree: &Tree, left_out: &LeftOut, steps: &[Step]) -> Result<Option<usize>, String> {
     let text = |steps: &[Step]| {
         steps.iter().fold("data".to_owned(), |text, step| match step {
             Step::Name(name) => format!("{text}.{name}"),
@@ -138,8 +155,9 @@ fn data(tree: &Tree, steps: &[Step]) -> Result<usize, String> {
         ));
     }
     match tree.follow(steps) {
+        (_, Some(_)) if left_out.may_have(steps) => Ok(None),
         (_, Some(lost)) => Err(format!("there is no {lost} in {}", text(steps))),
-        (at, None) => Ok(at),
+        (at, None) => Ok(Some(at)),
     }
 }
 
@@ -154,6 +172,7 @@ fn plain_format(format: &str) -> bool {
 
 struct Reader<'a, 't> {
     tree: &'t Tree,
+    left_out: &'a LeftOut,
     scope: &'a Scope,
     graph: &'a mut Graph<'t>,
     at: usize,
@@ -169,8 +188,9 @@ impl Reader<'_, '_> {
 
     /// A variable that stands in one place only, where nothing binds it: a misspelt rule, which would silently be undefined.
     fn unbound(&mut self) {
+        let may_be_rules = self.left_out.share(&self.scope.package);
         for (name, span) in std::mem::take(&mut self.variables) {
-            if let Some(span) = span {
+            if let Some(span) = span.filter(|_| !may_be_rules) {
                 self.say(&span, format!("nothing binds the variable {name}"), "name a rule or an import, or write `_`");
             }
         }
@@ -194,6 +214,7 @@ impl Reader<'_, '_> {
             None if BUILTINS.contains_key(name.as_str()) || name == "print" => {
                 self.say(span, format!("the function {name} is not allowed in a policy"), builtins::instead(&name));
             }
+            None if steps.is_empty() && self.left_out.share(&self.scope.package) => {}
             None => self.say(span, format!("there is no function {name}"), builtins::instead(&name)),
         }
     }
@@ -208,13 +229,14 @@ impl Visit for Reader<'_, '_> {
                 }
             }
             (Target::Input(_), Some(_)) => self.say(span, "the input is not a function", ""),
-            (Target::Data(path), arguments) => match data(self.tree, &path) {
+            (Target::Data(path), arguments) => match data(self.tree, self.left_out, &path) {
                 Err(message) => self.say(
                     span,
                     message,
                     "see the packages of the library: scopes, tenants, effects, pins, delegation",
                 ),
-                Ok(used) => {
+                Ok(None) => {}
+                Ok(Some(used)) => {
                     self.graph.add(self.at, used);
                     let node = self.tree.node(used);
                     let wanted = node.and_then(|node| node.arguments);

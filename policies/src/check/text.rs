@@ -13,6 +13,8 @@ const MAX_PARENTHESES: usize = 24;
 const MAX_OPERATORS: usize = 100;
 /// Digits in a row. The parser makes a number in full, in time quadratic in its digits.
 const MAX_DIGITS: usize = 100;
+/// Bytes that are looked at beyond the last one that counts, to show a line whole.
+const BEYOND: usize = 160;
 /// Digits of an exponent: `1e999999999` is eleven characters and four hundred megabytes.
 const MAX_EXPONENT_DIGITS: usize = 3;
 
@@ -24,7 +26,10 @@ pub(super) fn utf8(file: &str, bytes: &[u8]) -> Result<String, Finding> {
             let good = String::from_utf8_lossy(good);
             let mut place = Place::default();
             good.chars().for_each(|c| place.step(c));
-            Err(Finding::at(file, &good, place.next, "this byte is not UTF-8", "save the file as UTF-8"))
+            let rest = bytes.get(error.valid_up_to()..).unwrap_or_default();
+            let rest = String::from_utf8_lossy(rest.get(..rest.len().min(BEYOND)).unwrap_or_default());
+            let text = good.into_owned() + &rest;
+            Err(Finding::at(file, &text, place.next, "this byte is not UTF-8", "save the file as UTF-8"))
         }
     }
 }
@@ -46,8 +51,22 @@ pub(super) fn check(file: &str, text: &str) -> Vec<Finding> {
 pub(super) fn size(file: &str, text: &str) -> Option<Finding> {
     (text.len() > MAX_BYTES).then(|| {
         let message = format!("the module has {} bytes and at most {MAX_BYTES} are taken", text.len());
-        Finding::at(file, "", (1, 1), message, "split it, or keep tables of facts out of policy")
+        beyond(file, text.as_bytes(), MAX_BYTES, message)
     })
+}
+
+/// A file that is too large, at the place where it is: the first byte that is not taken any more.
+pub(super) fn beyond(file: &str, bytes: &[u8], limit: usize, message: String) -> Finding {
+    let taken = bytes.get(..limit).unwrap_or(bytes);
+    let line = taken.iter().filter(|byte| **byte == b'\n').count();
+    let begins = taken.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
+    let rest = bytes.get(begins..).unwrap_or_default();
+    let rest = rest.get(..rest.len().min(limit - begins + BEYOND)).unwrap_or_default();
+    let shown = String::from_utf8_lossy(rest.split(|byte| *byte == b'\n').next().unwrap_or_default()).into_owned();
+    let column = String::from_utf8_lossy(taken.get(begins..).unwrap_or_default()).chars().count() + 1;
+    let place = |at: usize| u32::try_from(at).unwrap_or(u32::MAX);
+    let help = "split it by concern, or bring tables of facts in as claims, labels or arguments";
+    Finding { line: place(line + 1), column: place(column), ..Finding::at(file, &shown, (1, 1), message, help) }
 }
 
 /// What the parser or the analysis said, as a finding.

@@ -53,7 +53,7 @@ fn run(job: Job) -> Answer {
     // What cannot be said is not missed: the parent names everything then.
     let mut at = |place: &str| drop(say(&Line::<Answer>::At(place.to_owned())));
     match job {
-        Job::Check { modules } => Answer::Check(check::review(&modules, &mut at)),
+        Job::Check { modules, left_out } => Answer::Check(check::review(&modules, &left_out, &mut at)),
         Job::Test(suite) => Answer::Test(suite.run(&mut at).map_err(|error| error.to_string())),
         Job::Eval { modules, input, explain } => {
             let evaluation = Evaluation::of(&modules, &input, explain);
