@@ -153,8 +153,8 @@ impl Spending {
         self.with(namespace, |book, _| book.moved.subscribe())
     }
 
-    /// What was charged to each of these delegations of a namespace, and how often it was used, by name. One that could not be read when
-    /// the operator began goes on from what its status says.
+    /// What was charged to each of these delegations of a namespace, and how often it was used, by name. The budget of one that could not
+    /// be read for a while goes on from what its status says.
     pub fn charged(&self, namespace: &str, delegations: &[AgentDelegation]) -> cotter_compiler::Ledger {
         self.with(namespace, |book, now| {
             let charged = |one: &AgentDelegation| {

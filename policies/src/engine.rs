@@ -1,11 +1,10 @@
 //! The interpreter, bounded: modules parsed once, engines kept and lent, one evaluation at a time under a budget.
 
 use std::{
-    collections::BTreeMap,
     num::NonZeroU32,
     panic::{AssertUnwindSafe, catch_unwind},
     sync::{Mutex, MutexGuard, PoisonError},
-    time::{Duration, Instant},
+    time::Duration,
 };
 
 use cotter_core::reason::DenyReason;
@@ -13,8 +12,10 @@ use regorus::{Engine, Value, utils::limits::ExecutionTimerConfig};
 use rustix::time::{ClockId, clock_gettime};
 
 mod growth;
+mod turns;
 
 pub(crate) use growth::{begin, bound};
+pub use turns::stuck;
 
 /// What one evaluation may take. A decision takes 40 µs; what takes 500 times as long is not a policy.
 pub(crate) const BUDGET: Duration = Duration::from_millis(20);
@@ -33,34 +34,13 @@ const KEPT: usize = 32;
 /// Bytes of arguments that an idle engine may hold on to; as values they are several times as large.
 const KEPT_INPUT: usize = 16 * 1024;
 
-/// An evaluation that runs for so long is in one step that no timer looks at, and may never end.
-const STUCK: Duration = Duration::from_secs(10);
-/// So many evaluations at once that run for so long are the same, seen sooner.
-const SLOW: Duration = Duration::from_secs(1);
-const MANY: usize = 16;
-
 pub(crate) const WARM_UP: &str = "data.cotter.scopes.stated";
 
 /// Engines that hold the same prepared modules.
-///
-/// While an evaluation does not end, nothing else is evaluated by these rules: each question is refused, and no further thread is lost.
 pub(crate) struct Engines {
     prepared: Engine,
-    lent: Mutex<Lent>,
-}
-
-#[derive(Default)]
-struct Lent {
-    idle: Vec<Engine>,
-    /// When the evaluations that are under way began, oldest first.
-    running: BTreeMap<u64, Instant>,
-    next: u64,
-}
-
-/// An evaluation that is under way.
-struct Running<'a> {
-    engines: &'a Engines,
-    number: u64,
+    idle: Mutex<Vec<Engine>>,
+    rules: u64,
 }
 
 /// Why an evaluation gave no value.
@@ -94,20 +74,22 @@ impl Engines {
         // input, so what fails here is the analysis: a variable that nothing binds, a function defined twice.
         engine.set_input(Value::new_object());
         engine.eval_rule(WARM_UP.to_owned()).map_err(|error| error.to_string())?;
-        Ok(Self { prepared: engine, lent: Mutex::default() })
+        Ok(Self { prepared: engine, idle: Mutex::default(), rules: turns::rules() })
     }
 
     /// The value of a rule for an input; `Undefined` where it has none.
     ///
     /// An engine holds its last input. One that saw a large input is not kept, nor is one whose evaluation failed.
     pub(crate) fn eval(&self, rule: &str, input: &Value, size: usize, budget: Duration) -> Result<Value, EvalError> {
-        let (running, kept) = self.begin(Instant::now())?;
+        let turn =
+            turns::begin(self.rules).map_err(|message| EvalError { code: DenyReason::PolicyTimeout, message })?;
+        let kept = self.idle().pop();
         let mut engine = kept.unwrap_or_else(|| self.prepared.clone());
         let outcome = eval(&mut engine, rule, input, budget);
-        drop(running);
+        drop(turn);
         let value = outcome?;
         if size <= KEPT_INPUT {
-            let idle = &mut self.lock().idle;
+            let mut idle = self.idle();
             if idle.len() < KEPT {
                 idle.push(engine);
             }
@@ -115,40 +97,8 @@ impl Engines {
         Ok(value)
     }
 
-    /// Notes that an evaluation begins, and lends an engine where one is idle.
-    fn begin(&self, now: Instant) -> Result<(Running<'_>, Option<Engine>), EvalError> {
-        let mut lent = self.lock();
-        if let Some(message) = lent.is_stuck(now) {
-            return Err(EvalError { code: DenyReason::PolicyTimeout, message });
-        }
-        let number = lent.next;
-        lent.next += 1;
-        lent.running.insert(number, now);
-        let kept = lent.idle.pop();
-        drop(lent);
-        Ok((Running { engines: self, number }, kept))
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Lent> {
-        self.lent.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl Lent {
-    fn is_stuck(&self, now: Instant) -> Option<String> {
-        let passed = |began: &Instant| now.saturating_duration_since(*began);
-        let oldest = self.running.values().next().map(passed)?;
-        if oldest > STUCK {
-            return Some(format!("an evaluation of these rules has not ended for {} s", oldest.as_secs()));
-        }
-        let many = self.running.values().nth(MANY - 1).is_some_and(|began| passed(began) > SLOW);
-        many.then(|| format!("{MANY} evaluations of these rules have not ended for {} s", SLOW.as_secs()))
-    }
-}
-
-impl Drop for Running<'_> {
-    fn drop(&mut self) {
-        self.engines.lock().running.remove(&self.number);
+    fn idle(&self) -> MutexGuard<'_, Vec<Engine>> {
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -238,45 +188,5 @@ impl EvalError {
             None => said.message.to_owned(),
         };
         Self { code, message: message.chars().take(256).collect() }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn engines() -> Engines {
-        Engines::new(crate::library::FILES).unwrap()
-    }
-
-    fn refused(engines: &Engines, now: Instant) -> Option<String> {
-        let error = engines.begin(now).err()?;
-        assert_eq!(error.code, DenyReason::PolicyTimeout);
-        Some(error.message)
-    }
-
-    #[test]
-    fn while_an_evaluation_does_not_end_nothing_else_is_evaluated() {
-        let (engines, began) = (engines(), Instant::now());
-        let stuck = engines.begin(began).unwrap();
-        assert_eq!(refused(&engines, began + STUCK), None, "it may be a busy machine");
-        let later = refused(&engines, began + Duration::from_secs(12)).unwrap();
-        assert!(later.contains("has not ended for 12 s"), "{later}");
-        drop(stuck);
-        assert_eq!(refused(&engines, began + Duration::from_secs(12)), None);
-    }
-
-    #[test]
-    fn many_that_do_not_end_are_seen_sooner() {
-        let (engines, began) = (engines(), Instant::now());
-        let mut running: Vec<_> = (1..MANY).map(|_| engines.begin(began).unwrap()).collect();
-        let later = began + SLOW + Duration::from_millis(1);
-        running.push(engines.begin(later).unwrap());
-        assert_eq!(refused(&engines, later), None, "one of them has only begun");
-        running.pop();
-        running.push(engines.begin(began).unwrap());
-        assert!(refused(&engines, later).unwrap().contains("16 evaluations"));
-        running.pop();
-        assert_eq!(refused(&engines, later), None);
     }
 }

@@ -31,6 +31,7 @@ mod value;
 pub use ask::{Ask, ListAsk, Listed, PinFacts, Verdict};
 pub use authority::Authority;
 pub use contract::unlike;
+pub use engine::stuck;
 pub use policy::{Policy, PolicyError};
 pub use reads::Reads;
 pub use sandbox::{

@@ -2,7 +2,10 @@
 
 use std::{
     collections::BTreeMap,
-    sync::atomic::{AtomicU64, Ordering},
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
     time::Duration,
 };
 
@@ -67,9 +70,9 @@ struct Key {
 pub struct Policy {
     id: u64,
     facts: Facts,
-    engines: Engines,
+    modules: BTreeMap<String, String>,
+    engines: Arc<Engines>,
     reads: Reads,
-    has_modules: bool,
     remembered: Cache<Key, Answer>,
 }
 
@@ -79,13 +82,28 @@ impl Policy {
     /// # Errors
     /// See [`PolicyError`]; nothing of a rule set that does not pass is used.
     pub fn prepare(snapshot: &Snapshot) -> Result<Self, PolicyError> {
+        Self::after(None, snapshot)
+    }
+
+    /// Prepares the rule set of a snapshot that follows another one. The same modules are not checked again, and stay the same rules: what
+    /// does not end in them has not ended with the snapshot.
+    ///
+    /// # Errors
+    /// See [`PolicyError`].
+    pub fn after(before: Option<&Self>, snapshot: &Snapshot) -> Result<Self, PolicyError> {
         static NEXT: AtomicU64 = AtomicU64::new(0);
         let facts = Facts::new(snapshot)?;
-        let checked = check::check(&snapshot.policies).map_err(PolicyError::Refused)?;
-        let reads = Reads::of(&checked);
+        let modules = snapshot.policies.clone();
+        let (engines, reads) = match before.filter(|before| before.modules == modules) {
+            Some(before) => (Arc::clone(&before.engines), before.reads),
+            None => {
+                let checked = check::check(&modules).map_err(PolicyError::Refused)?;
+                let reads = Reads::of(&checked);
+                (Arc::new(checked.engines), reads)
+            }
+        };
         let id = NEXT.fetch_add(1, Ordering::Relaxed);
-        let has_modules = !snapshot.policies.is_empty();
-        Ok(Self { id, facts, engines: checked.engines, reads, has_modules, remembered: Cache::new(REMEMBERED) })
+        Ok(Self { id, facts, modules, engines, reads, remembered: Cache::new(REMEMBERED) })
     }
 
     /// Who a principal is to this policy at a time: made once for a token, kept with it, and passed to every question.
@@ -110,8 +128,8 @@ impl Policy {
 
     /// Whether there are rules that somebody else wrote: then nobody knows how long an evaluation takes.
     #[must_use]
-    pub const fn has_modules(&self) -> bool {
-        self.has_modules
+    pub fn has_modules(&self) -> bool {
+        !self.modules.is_empty()
     }
 
     /// Whether anything in the rule set reads the arguments of a call: without them the decision cannot be made again.

@@ -121,12 +121,13 @@ pub struct InFlight(AtomicU32);
 pub struct Place<'a>(&'a AtomicU32);
 
 impl InFlight {
-    /// Takes a place, if fewer than `limit` are taken.
+    /// Takes a place, if fewer than `limit` are taken, not counting those that are `lost` for good.
     #[must_use]
-    pub fn enter(&self, limit: u32) -> Option<Place<'_>> {
+    pub fn enter(&self, limit: u32, lost: impl FnOnce() -> u32) -> Option<Place<'_>> {
         let place = Place(&self.0);
         // The place is given back by its drop, also when it is refused.
-        (self.0.fetch_add(1, Ordering::AcqRel) < limit).then_some(place)
+        let taken = self.0.fetch_add(1, Ordering::AcqRel);
+        (taken < limit || taken < limit.saturating_add(lost())).then_some(place)
     }
 
     /// How many are taken.
@@ -226,10 +227,12 @@ mod tests {
     #[test]
     fn a_refused_request_takes_no_place() {
         let flight = InFlight::default();
-        let first = flight.enter(1);
-        assert!(first.is_some() && flight.enter(1).is_none() && flight.enter(1).is_none());
+        let none = || 0;
+        let first = flight.enter(1, none);
+        assert!(first.is_some() && flight.enter(1, none).is_none() && flight.enter(1, none).is_none());
+        assert!(flight.enter(1, || 1).is_some(), "the first is lost");
         drop(first);
-        assert!(flight.enter(1).is_some());
+        assert!(flight.enter(1, none).is_some());
         assert_eq!(flight.count(), 0);
     }
 }

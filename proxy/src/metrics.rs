@@ -77,6 +77,8 @@ impl Metrics {
             shared.conversations.count().to_string(),
         );
         gauge("in_flight", "Requests in flight.", shared.in_flight.count().to_string());
+        let stuck = cotter_policies::stuck().to_string();
+        gauge("evaluations_stuck", "Evaluations of policy that have not ended for 10 s.", stuck);
         gauge("audit_records_lost", "Audit records that the sink did not take.", shared.audit.lost().to_string());
         if let Some(contact) = &shared.contact {
             gauge(

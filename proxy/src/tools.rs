@@ -189,7 +189,9 @@ pub fn name<'a>(params: &Params<'a>) -> Result<std::borrow::Cow<'a, str>, Refusa
 
 /// A place among the requests in flight.
 fn admit(exchange: &Exchange) -> Result<limit::Place<'_>, Refusal> {
-    let place = exchange.shared.in_flight.enter(exchange.enforced.snapshot().limits.concurrent);
+    // A request whose decision does not end never gives its place back: it is not one of those that somebody waits for.
+    let limit = exchange.enforced.snapshot().limits.concurrent;
+    let place = exchange.shared.in_flight.enter(limit, cotter_policies::stuck);
     place.ok_or_else(|| Refusal::new(DenyReason::TooManyRequests))
 }
 

@@ -149,6 +149,9 @@ impl Up {
     /// Asks it to stop, as Ctrl-C does, so that its own children go too. Says whether it did.
     #[must_use]
     pub fn stop(&mut self) -> bool {
+        if self.child.try_wait().is_ok_and(|status| status.is_some()) {
+            return true;
+        }
         let pid = self.child.id().to_string();
         let _ = Command::new("kill").args(["-TERM", &pid]).status();
         let end = Instant::now() + Duration::from_secs(30);

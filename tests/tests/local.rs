@@ -284,7 +284,6 @@ fn a_policy_is_swapped_under_a_live_caller_and_a_bad_one_changes_nothing() {
     up.wait_until("mcps", "support", |_| ask("refund").status == 403);
 }
 
-/// The folder's label stands for the operator's namespace: it holds for servers that name no module, in whatever namespace.
 /// Two values that are written out a million million times over, and compared where a caller says so.
 fn endless() -> String {
     let doubled = |name: &str, first: &str| -> String {
@@ -332,6 +331,7 @@ fn an_evaluation_that_does_not_end_refuses_what_these_rules_decide_and_stops_not
     assert!(up.stop(), "the evaluation goes on, and the program ends");
 }
 
+/// The folder's label stands for the operator's namespace: it holds for servers that name no module, in whatever namespace.
 #[test]
 #[ignore = "needs the public clients and servers of tests/tools"]
 fn a_labelled_policy_holds_for_every_server_of_the_folder_while_it_is_labelled() {

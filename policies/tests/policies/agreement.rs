@@ -140,6 +140,12 @@ fn ask_all(ground: &Ground, caller: &Caller, dice: &mut Dice, tally: &mut Tally)
         _ => (None, asking.list(ground)),
     };
     let calls = calls.unwrap_or_else(|| asking.calls(&ground.warm, ground));
+    let recall = |tool: &ToolName, listed| ground.warm.recall(&asking.call(tool, listed));
+    for (tool, listed) in &ground.tools {
+        let recalled = recall(tool, *listed);
+        assert!(recalled.as_ref().is_none_or(|recalled| *recalled == calls[tool]), "{tool}: {recalled:?}");
+        count(tally, "recalled", usize::from(recalled.is_some()));
+    }
     let standing = Standing::new(&ground.world, caller);
     for (name, called) in &calls {
         for (verdict, call) in [(&list[name], false), (called, true)] {
@@ -225,6 +231,7 @@ const FLOORS: &[(&str, usize)] = &[
     ("asked anew", 20_000),
     ("remembering worlds", 100),
     ("worlds that look each time", 10),
+    ("recalled", 100_000),
     ("Unlisted", 10_000),
     ("TenantNotAdmitted", 10_000),
     ("NoDelegation", 10_000),

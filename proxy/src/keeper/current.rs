@@ -65,7 +65,9 @@ impl Prepared {
         }
         let snapshot = Arc::clone(sealed.snapshot());
         // Parsing rules takes a while: on a thread that serves no request.
-        let policy = tokio::task::spawn_blocking(move || Policy::prepare(&snapshot).map_err(|error| error.to_string()));
+        let former = before.map(|before| Arc::clone(&before.policy));
+        let prepare = move || Policy::after(former.as_deref(), &snapshot).map_err(|error| error.to_string());
+        let policy = tokio::task::spawn_blocking(prepare);
         let policy = Arc::new(policy.await.map_err(|_| "the policy could not be prepared".to_owned())??);
         let tokens = Arc::new(Tokens::new(sealed.snapshot()));
         let config = &sealed.snapshot().upstream;

@@ -44,7 +44,7 @@ async fn a_tool_without_its_scope_is_answered_like_an_unknown_one() {
 /// Unlisted, quarantined, unknown and invisible: nothing but the audit tells them apart, in either era.
 #[tokio::test]
 async fn whatever_does_not_exist_for_a_caller_has_the_same_bytes() {
-    let rig = Rig::with(|snapshot| {
+    let mut rig = Rig::with(|snapshot| {
         snapshot["pin"]["tools"]["case_tag"]["mismatched"] = json!(true);
     })
     .await;
@@ -60,6 +60,14 @@ async fn whatever_does_not_exist_for_a_caller_has_the_same_bytes() {
     }
     assert!(faces.windows(2).all(|pair| pair[0] == pair[1]), "{faces:?}");
     assert!(rig.desk.calls().is_empty());
+    for (tool, reason) in [
+        ("case_tag", DenyReason::Quarantined),
+        ("wipe_all", DenyReason::Unlisted),
+        ("no_such_tool", DenyReason::NotOffered),
+    ] {
+        let told = rig.call(&token, tool).await;
+        assert_eq!(rig.record(&told).await.reasons[0].code, reason, "{tool}");
+    }
 }
 
 /// A4: nothing in the arguments sets or widens who the caller is.
