@@ -10,7 +10,7 @@ use std::{
 
 use cotter_core::snapshot::Digest;
 use cotter_policies::{
-    check::{self, Finding, Findings},
+    check::{self, Finding, Findings, LeftOut},
     guard::{Guard, GuardError},
 };
 
@@ -38,18 +38,25 @@ impl Gate {
 
     /// Checks the modules of the world's server. Takes as long as the check; call it where that may be.
     pub fn pass(&self, world: &mut World) {
-        let oversized: Vec<Finding> =
-            modules::texts(world).flat_map(|(name, text)| check::oversized([(name.as_str(), text)])).collect();
-        if !oversized.is_empty() {
-            return modules::refuse(world, &Findings(oversized));
+        let (mut oversized, mut left_out, mut modules) = (Vec::new(), LeftOut::default(), BTreeMap::new());
+        for (name, text) in modules::texts(world) {
+            let found = check::oversized([(name.as_str(), text)]);
+            if found.is_empty() {
+                modules.insert(name, text.to_owned());
+            } else {
+                left_out.add(text);
+                oversized.extend(found);
+            }
         }
-        let modules = modules::all(world);
-        if modules.is_empty() {
+        if modules.is_empty() && oversized.is_empty() {
             return;
         }
-        match self.verdict(&modules) {
-            Ok(None) => {}
-            Ok(Some(findings)) => modules::refuse(world, &findings),
+        match self.verdict(&modules, left_out) {
+            Ok(found) => {
+                let mut findings: Vec<Finding> = found.into_iter().flat_map(|found| found.0).chain(oversized).collect();
+                findings.sort();
+                modules::refuse(world, &Findings(findings));
+            }
             Err(error) => {
                 let all = world.cluster_policies.values_mut().chain(world.policies.values_mut());
                 for policy in all.filter(|policy| policy.is_ok()) {
@@ -59,8 +66,9 @@ impl Gate {
         }
     }
 
-    fn verdict(&self, modules: &BTreeMap<String, String>) -> Result<Option<Findings>, GuardError> {
-        let mut text = Vec::new();
+    /// What is wrong with modules, where others are too large to be looked at.
+    fn verdict(&self, modules: &BTreeMap<String, String>, left_out: LeftOut) -> Result<Option<Findings>, GuardError> {
+        let mut text = format!("{left_out:?}").into_bytes();
         for (name, module) in modules {
             text.extend_from_slice(Digest::of(name.as_bytes()).as_bytes());
             text.extend_from_slice(Digest::of(module.as_bytes()).as_bytes());
@@ -69,7 +77,8 @@ impl Gate {
         if let Some((_, verdict)) = self.known().iter().find(|(known, _)| *known == digest) {
             return Ok(verdict.clone());
         }
-        let verdict = self.guard.check(modules)?.err();
+        let findings = self.guard.review_beside(modules, left_out)?.findings;
+        let verdict = (!findings.is_empty()).then_some(Findings(findings));
         let mut known = self.known();
         if known.len() >= REMEMBERED {
             known.pop_front();

@@ -48,12 +48,10 @@ pub(crate) fn run(options: &Options) -> Outcome {
     let evaluation = guard.eval(&sources.modules, &input, options.explain);
     let evaluation = evaluation.map_err(|error| Failure::cannot(error.to_string()))?;
     let mut told = serde_json::to_value(&evaluation.decision).doing("write the decision")?;
-    if let Some(told) = told.as_object_mut() {
-        if let Some(explanation) = &evaluation.explanation {
-            told.insert("layers".to_owned(), json!(explanation.layers));
-            told.insert("rules".to_owned(), json!(explanation.rules));
-            told.insert("evaluated".to_owned(), evaluated(&explanation.coverage, &sources));
-        }
+    if let (Some(told), Some(explanation)) = (told.as_object_mut(), &evaluation.explanation) {
+        told.insert("layers".to_owned(), json!(explanation.layers));
+        told.insert("rules".to_owned(), json!(explanation.rules));
+        told.insert("evaluated".to_owned(), evaluated(&explanation.coverage, &sources));
     }
     println!("{}", serde_json::to_string_pretty(&told).doing("write the decision")?);
     if evaluation.decision.allow { Ok(()) } else { Err(Failure::no("")) }

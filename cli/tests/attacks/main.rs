@@ -124,6 +124,34 @@ fn the_guard_and_the_gate_answer_every_attack_in_little_time_and_memory() {
     }
 }
 
+#[test]
+fn what_is_too_large_for_the_gate_hides_nothing_of_the_others() {
+    let _alone = alone();
+    let gate = Gate::new(Guard::of(program(), "check-policy-modules"));
+    let of = |name: &str, body: &str| (format!("{name}.rego"), format!("package cotter.user.{name}\n\n{body}\n"));
+    let (big, good) =
+        (of("big", &"# long\n".repeat(20_000)), of("good", "deny contains \"x\" if data.cotter.user.big.x"));
+    let said = |data: &[(String, String)]| {
+        let mut world = world(data.iter().cloned().collect());
+        gate.pass(&mut world);
+        match &world.policies["rules"] {
+            Ok(_) => String::new(),
+            Err(Unresolved::Malformed(said)) => said.clone(),
+            Err(other) => panic!("{other:?}"),
+        }
+    };
+    let told = said(&[big.clone(), good.clone(), of("self", "f(n) := f(n)")]);
+    assert!(
+        told.contains("rules/big.rego:9361:") && told.contains("rules/self.rego:3:1: the rule uses itself"),
+        "{told}"
+    );
+    assert!(!told.contains("rules/good.rego"), "what it uses is there, and only too large: {told}");
+    // The verdict that is remembered is that of these modules beside that one.
+    assert!(said(&[good]).contains("rules/good.rego:3:22: there is no big in"));
+    assert!(said(&[big]).contains("rules/big.rego:9361:"));
+    assert_eq!(said(&[of("self", "deny contains \"x\" if input.tool.name == \"x\"")]), "");
+}
+
 fn world(data: BTreeMap<String, String>) -> World {
     let server = "{apiVersion: cotter.dev/v1alpha1, kind: McpServer, metadata: {name: support, namespace: default}, \
         spec: {upstream: {remote: {url: 'https://mcp.example.com/mcp'}}, audience: 'support://mcp', access: {tenants: [a]}, tools: []}}";
