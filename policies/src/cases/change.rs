@@ -5,7 +5,11 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use crate::near::nearest;
+use crate::near::{distance, nearest};
+
+/// A name of which no more than one letter in so many is another is a mistake in typing. What is not there and looks like nothing may be
+/// removed: a file can do so for all its cases.
+const TYPING: usize = 3;
 
 /// A change that cannot be made.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -33,7 +37,14 @@ pub fn changed(document: &Value, changes: &BTreeMap<String, Value>) -> Result<Va
         };
         let name = plain(name);
         match value {
-            Value::Null => drop(members.remove(&name)),
+            Value::Null => {
+                let was_there = members.remove(&name).is_some();
+                if let Some(meant) = nearest(&name, members.keys().map(String::as_str)).first().filter(|_| !was_there)
+                    && distance(&name, meant) * TYPING <= name.chars().count()
+                {
+                    return Err(unset(format!("there is no such member to remove; the nearest is {parent}/{meant}")));
+                }
+            }
             value => drop(members.insert(name, value.clone())),
         }
     }
@@ -87,6 +98,17 @@ mod tests {
         assert_eq!(set("/principal/subject").unwrap()["principal"]["subject"], 1);
         assert_eq!(set("/principal/a~1b").unwrap()["principal"]["a/b"], 1);
         assert_eq!(set("/args").unwrap()["args"], 1);
+    }
+
+    #[test]
+    fn what_is_not_there_can_be_removed_unless_it_is_misspelt() {
+        let base = json!({"principal": {"tenant": "a"}});
+        let without = |pointer: &str| changed(&base, &BTreeMap::from([(pointer.to_owned(), Value::Null)]));
+        assert_eq!(without("/principal/tenant").unwrap(), json!({"principal": {}}));
+        assert_eq!(without("/args").unwrap(), base);
+        assert_eq!(changed(&json!({"a": 1}), &BTreeMap::from([("/b".to_owned(), Value::Null)])), Ok(json!({"a": 1})));
+        let said = without("/principal/tennant").unwrap_err().to_string();
+        assert!(said.ends_with("no such member to remove; the nearest is /principal/tenant"), "{said}");
     }
 
     #[test]
