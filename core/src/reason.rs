@@ -198,9 +198,9 @@ reasons! {
     /// The caller acts under delegations and none is active.
     NoDelegation => 403, 40303, Named, "no active delegation",
         "Create an AgentDelegation to the caller, or look why the existing one is not Active.";
-    /// A policy refused the arguments.
+    /// A rule of a policy module refused it.
     PolicyDenied => 403, 40301, Named, "denied by policy",
-        "The record names the rule; change the call, or the policy module.";
+        "The record has the rule's own words, and `cotter why` its place. What a rule looks at may be the caller, the tool, the time or the arguments: change that, or the module.";
     /// The policy gave no decision.
     PolicyUndefined => 403, 40305, Named, "denied: policy gave no decision",
         "A fault of the policy: `cotter-operator` and `cotter up` show it under `PoliciesReady`.";
