@@ -144,6 +144,8 @@ fn replay_says_what_differs_and_never_that_nothing_does_where_nothing_was_decide
     let arguments = "package cotter.user.rules\n\ndeny contains \"x\" if input.args.x == 1\n";
     let apart = replay(&record("default"), &server(folder.path(), "case:write", arguments), &[]);
     assert!(out(&apart).starts_with("0 the same, 0 differ, 1 not decided again"), "{}", out(&apart));
+    assert_eq!(apart.status.code(), Some(2), "nothing was decided again, which is no success");
+    assert!(err(&apart).contains("nothing was decided again: 1, since rules read the arguments"), "{}", err(&apart));
 }
 
 #[test]

@@ -1,5 +1,8 @@
 //! `cotter policy replay`: what would have been decided otherwise under the manifests and policies of a folder.
 
+mod again;
+mod claims;
+
 use std::{
     collections::BTreeMap,
     fs::File,
@@ -10,23 +13,21 @@ use std::{
 use clap::Args;
 use cotter_core::{
     audit::Record,
-    decision::{Approval, Era, Kind, Reason},
-    name::{Namespace, ServerRef, ToolName},
-    reason::DenyReason,
+    name::{Namespace, ServerRef},
     snapshot::Sealed,
 };
-use cotter_policies::{Ask, PinFacts, Policy, Verdict};
 
 use crate::{
     failure::{Doing as _, Failure, Outcome},
     offline,
     tools_file::shown,
 };
+use again::{Again, Rules, Unknown};
 
 /// Decide recorded calls again, under changed manifests and policies
 #[derive(Debug, Args)]
 #[command(
-    after_help = "A record has neither arguments nor the definition of the tool: a call whose decision would read either is counted apart, as not decided again.\nIt has neither the pin's state nor the line of the protocol: tools count as approved, and the protocol as the modern one.\nExit status: 0 nothing differs, 1 something does, 2 it could not be replayed."
+    after_help = "A record has neither arguments nor the definition of the tool: a call whose decision would read either is counted apart, as not decided again.\nNor has it the token's claims: where a delegation of the server names its delegate or delegator by claims, a call is not decided again unless those cannot change the outcome.\nA difference is another answer, another reason for a refusal, or that the delegation of the record permits it no more.\nA record has neither the pin's state nor the line of the protocol: tools count as approved, and the protocol as the modern one.\nExit status: 0 nothing differs, 1 something does, 2 it could not be replayed, or nothing of it was decided again."
 )]
 pub(crate) struct Options {
     /// The audit: lines of JSON, as the sidecar and `cotter up` write them
@@ -46,7 +47,10 @@ const MAX_RECORD: u64 = 1 << 20;
 struct Count {
     same: u64,
     differ: u64,
-    undecided: u64,
+    /// Calls whose decision reads what no record has.
+    unrecorded: u64,
+    /// Calls that a delegation by claims may concern.
+    claimed: u64,
     others: u64,
     strangers: u64,
     /// Lines that are no record as this program knows them, and what is wrong with the first.
@@ -57,7 +61,7 @@ struct Count {
 /// Runs the command.
 pub(crate) fn run(options: &Options) -> Outcome {
     let snapshots = offline::snapshots(&options.against, options.namespace.as_str())?;
-    let policies = policies(&snapshots)?;
+    let rules = rules(&snapshots)?;
     let mut file = BufReader::new(File::open(&options.audit).doing(format!("open {}", options.audit.display()))?);
     let mut count = Count::default();
     let mut line = Vec::new();
@@ -76,23 +80,17 @@ pub(crate) fn run(options: &Options) -> Outcome {
             continue;
         }
         match serde_json::from_slice::<Record>(&line) {
-            Ok(record) => count.add(&record, &policies),
+            Ok(record) => count.add(&record, &rules),
             // Whoever writes the file may be in the middle of its last line.
             Err(_) if !is_whole => eprintln!("cotter: the last record, at {}, is not whole and was left out", place()),
             Err(error) => count.unread(format!("failed to read the record at {}: {error}", place())),
         }
     }
-    count.outcome(&policies)
+    count.outcome(&rules)
 }
 
-fn policies(snapshots: &[Sealed]) -> Result<BTreeMap<ServerRef, Policy>, Failure> {
-    let prepare = |sealed: &Sealed| {
-        let snapshot = sealed.snapshot();
-        let policy =
-            Policy::prepare(snapshot).map_err(|error| Failure::cannot(format!("{}: {error}", snapshot.server)))?;
-        Ok((snapshot.server.clone(), policy))
-    };
-    snapshots.iter().map(prepare).collect()
+fn rules(snapshots: &[Sealed]) -> Result<BTreeMap<ServerRef, Rules>, Failure> {
+    snapshots.iter().map(|sealed| Ok((sealed.snapshot().server.clone(), Rules::of(sealed)?))).collect()
 }
 
 impl Count {
@@ -102,19 +100,26 @@ impl Count {
     }
 
     /// Nothing is said to be the same where it was not decided again: what cannot be read is not calm.
-    fn outcome(&self, policies: &BTreeMap<ServerRef, Policy>) -> Outcome {
-        if self.same + self.differ + self.undecided == 0 && self.strangers > 0 {
-            let known: Vec<String> = policies.keys().map(ToString::to_string).collect();
+    fn outcome(&self, rules: &BTreeMap<ServerRef, Rules>) -> Outcome {
+        let (decided, undecided) = (self.same + self.differ, self.unrecorded + self.claimed);
+        if decided + undecided == 0 && self.strangers > 0 {
+            let known: Vec<String> = rules.keys().map(ToString::to_string).collect();
             let known = known.join(", ");
             let message =
                 format!("no record is of a server of this folder ({known}): say --namespace where manifests name none");
             return Err(Failure::cannot(message));
         }
         println!(
-            "{} the same, {} differ, {} not decided again, {} of other kinds",
-            self.same, self.differ, self.undecided, self.others
+            "{} the same, {} differ, {undecided} not decided again, {} of other kinds",
+            self.same, self.differ, self.others
         );
+        if undecided > 0 {
+            println!("not decided again: {}", self.why_undecided());
+        }
         match (self.differ, &self.first_unread) {
+            (0, None) if decided == 0 => {
+                Err(Failure::cannot(format!("nothing was decided again: {}", self.why_none())))
+            }
             (0, None) => Ok(()),
             (0, Some(first)) => {
                 Err(Failure::cannot(format!("{} lines are no records; the first: {first}", self.unread)))
@@ -124,91 +129,42 @@ impl Count {
         }
     }
 
-    fn add(&mut self, record: &Record, policies: &BTreeMap<ServerRef, Policy>) {
-        if !policies.contains_key(&record.server) {
-            self.strangers += 1;
+    fn why_undecided(&self) -> String {
+        let parts = [
+            (self.unrecorded, "rules read the arguments or what the server says of the tool"),
+            (self.claimed, "a delegation names its parties by claims, which a record does not have"),
+        ];
+        let parts = parts.into_iter().filter(|(calls, _)| *calls > 0);
+        parts.map(|(calls, why)| format!("{calls}, since {why}")).collect::<Vec<_>>().join("; ")
+    }
+
+    fn why_none(&self) -> String {
+        if self.unrecorded + self.claimed > 0 {
+            self.why_undecided()
+        } else if self.others > 0 {
+            format!("none of {} records is of a call that the policy decided", self.others)
+        } else {
+            "there is no whole record".to_owned()
         }
-        let tool = record.tool.as_deref().and_then(|tool| tool.parse::<ToolName>().ok());
-        let is_call = record.method.as_deref() == Some("tools/call");
-        let (Some(principal), Some(tool), Some(policy), true) =
-            (&record.principal, tool, policies.get(&record.server), is_call)
-        else {
+    }
+
+    fn add(&mut self, record: &Record, rules: &BTreeMap<ServerRef, Rules>) {
+        let Some(rules) = rules.get(&record.server) else {
+            self.strangers += 1;
             self.others += 1;
             return;
         };
-        if !by_policy(record) {
-            self.others += 1;
-            return;
-        }
-        if policy.reads_arguments() || policy.reads_annotations() {
-            self.undecided += 1;
-            return;
-        }
-        let verdict = policy.decide(&Ask {
-            principal,
-            authority: None,
-            era: Era::Modern,
-            method: "tools/call",
-            kind: Kind::Call,
-            tool: &tool,
-            pin: PinFacts::MATCHED,
-            annotations: None,
-            arguments: None,
-            now: record.time,
-        });
-        match difference(record, &verdict) {
-            None => self.same += 1,
-            Some(difference) => {
+        match rules.again(record) {
+            Again::Other => self.others += 1,
+            Again::Unknown(Unknown::Arguments) => self.unrecorded += 1,
+            Again::Unknown(Unknown::Claims) => self.claimed += 1,
+            Again::Same => self.same += 1,
+            Again::Differs(difference) => {
                 self.differ += 1;
-                let (server, subject) = (&record.server, shown(principal.subject.as_str()));
-                println!("{}  {server}  {subject} {tool}: {difference}", record.time);
+                let subject = record.principal.as_ref().map_or("", |principal| principal.subject.as_str());
+                let tool = record.tool.as_deref().unwrap_or_default();
+                println!("{}  {}  {} {}: {difference}", record.time, record.server, shown(subject), shown(tool));
             }
         }
     }
-}
-
-/// What differs, and why. Nobody can agree to a call yet, so that what needs a person is refused.
-fn difference(record: &Record, verdict: &Verdict) -> Option<String> {
-    let waits = verdict.is_allowed() && verdict.decision.obligations.approval == Approval::Always;
-    let allowed = verdict.is_allowed() && !waits;
-    if allowed == record.allow {
-        return None;
-    }
-    let say = |allow: bool| if allow { "allowed" } else { "refused" };
-    let waiting = [Reason { code: DenyReason::ApprovalRequired, detail: None }];
-    let reasons: &[Reason] = match (allowed, waits) {
-        (true, _) => &record.reasons,
-        (false, true) => &waiting,
-        (false, false) => &verdict.decision.reasons,
-    };
-    let reasons: Vec<String> = reasons.iter().map(ToString::to_string).collect();
-    Some(format!("{} then, {} now ({})", say(record.allow), say(allowed), reasons.join(", ")))
-}
-
-/// Whether the policy decided: what the token, the pin, a limit or the server refused it never saw.
-fn by_policy(record: &Record) -> bool {
-    use DenyReason as D;
-    let seen = |code: DenyReason| {
-        let tokens = [
-            D::MissingScope,
-            D::InsufficientScope,
-            D::NoDelegation,
-            D::ToolNotDelegated,
-            D::EffectNotDelegated,
-            D::TenantNotDelegated,
-        ];
-        let rules = [
-            D::ScopeNotDelegated,
-            D::PolicyDenied,
-            D::PolicyUndefined,
-            D::PolicyError,
-            D::PolicyTimeout,
-            D::ArgumentsNotExact,
-            D::ApprovalRequired,
-            D::TenantNotAdmitted,
-            D::Unlisted,
-        ];
-        tokens.contains(&code) || rules.contains(&code)
-    };
-    record.reasons.iter().all(|reason| seen(reason.code))
 }

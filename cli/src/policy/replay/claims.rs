@@ -8,7 +8,6 @@ use cotter_core::{
     snapshot::Snapshot,
 };
 use cotter_policies::Verdict;
-use serde_json::Value;
 
 /// Whether this verdict, made as though the token had no claims, is the one of every token that the record can be of.
 ///
@@ -50,6 +49,6 @@ fn may_permit(grant: &Grant, principal: &Principal, record: &Record) -> bool {
 /// Whether a token of the principal may have these claims: not where it is known to say something else of issuer or subject.
 fn may_be(party: &Party, principal: &Principal) -> bool {
     let Party::Claims(claims) = party else { return false };
-    let fits = |name: &str, known: &str| claims.get(name).is_none_or(|wanted| *wanted == Value::from(known));
+    let fits = |name: &str, known: &str| claims.get(name).is_none_or(|wanted| wanted.as_str() == Some(known));
     fits("sub", principal.subject.as_str()) && fits("iss", principal.issuer.as_str())
 }
