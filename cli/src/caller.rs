@@ -1,15 +1,19 @@
 //! Who a command calls as: the flags that make a token, and the token.
 
-use std::{collections::BTreeSet, path::PathBuf};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    path::PathBuf,
+};
 
 use clap::Args;
 use cotter_core::{
     name::{Audience, Issuer, Scope, Subject, Tenant},
-    principal::{Actor, Principal, ServiceAccount},
-    snapshot::Access,
+    principal::{Principal, ServiceAccount},
+    snapshot::{Access, TrustedIssuer},
 };
-use jiff::{SignedDuration, Timestamp};
-use serde_json::json;
+use cotter_proxy::{respond::Refusal, token::Verifier};
+use jiff::Timestamp;
+use serde_json::Value;
 
 use crate::{
     failure::{Doing as _, Failure, Outcome},
@@ -34,8 +38,14 @@ pub(crate) struct Caller {
     /// Who acts on the subject's behalf (RFC 8693 `act`)
     #[arg(long)]
     actor: Option<Subject>,
-    /// Be a service account instead: its tokens have no scopes, and its tenant comes from the McpServer
-    #[arg(long, value_name = "NAMESPACE/NAME", value_parser = account, conflicts_with_all = ["subject", "tenant", "scope"])]
+    /// A group that the token names; may be said several times
+    #[arg(long = "group", value_name = "NAME")]
+    groups: Vec<String>,
+    /// Another claim of the token; VALUE is JSON where it reads as JSON, and a text otherwise; may be said several times
+    #[arg(long = "claim", value_name = "NAME=VALUE", value_parser = claim)]
+    claims: Vec<(String, Value)>,
+    /// Be a service account instead: its tokens have neither scopes nor groups, and its tenant comes from the McpServer
+    #[arg(long, value_name = "NAMESPACE/NAME", value_parser = account, conflicts_with_all = ["subject", "tenant", "scope", "groups"])]
     service_account: Option<ServiceAccount>,
     /// Whom the token is for; the server's own audience by default
     #[arg(long)]
@@ -47,6 +57,13 @@ fn account(text: &str) -> Result<ServiceAccount, String> {
     let (namespace, name) = text.split_once('/').ok_or_else(wrong)?;
     let namespace = namespace.parse().map_err(|error| format!("{error}"))?;
     Ok(ServiceAccount { namespace, name: name.to_owned() })
+}
+
+fn claim(text: &str) -> Result<(String, Value), String> {
+    let parts = text.split_once('=').filter(|(name, _)| !name.is_empty());
+    let (name, value) = parts.ok_or_else(|| format!("{text:?} is no claim: write NAME=VALUE"))?;
+    let value = serde_json::from_str(value).unwrap_or_else(|_| Value::String(value.to_owned()));
+    Ok((name.to_owned(), value))
 }
 
 /// Scopes, as one argument.
@@ -61,18 +78,28 @@ fn scopes(text: &str) -> Result<Scopes, String> {
 impl Caller {
     /// A token from the folder's development issuer.
     pub(crate) fn token(&self, state: &State, audience: &str) -> Result<String, Failure> {
-        let claims = Claims {
+        let audience = audience.parse().doing("read the server's audience")?;
+        DevIssuer::open(state)?.mint(&self.said(&audience)?, Timestamp::now())
+    }
+
+    /// What the token says; for the audience that the flags name, else for this one.
+    fn said(&self, audience: &Audience) -> Result<Claims, Failure> {
+        let mut more = BTreeMap::new();
+        for (name, value) in &self.claims {
+            if more.insert(name.clone(), value.clone()).is_some() {
+                return Err(Failure::cannot(format!("the claim {name} is said twice")));
+            }
+        }
+        Ok(Claims {
             subject: self.subject()?,
             tenant: self.tenant.clone(),
             scopes: self.scope.as_ref().map(|scopes| scopes.0.clone()),
             is_account: self.service_account.is_some(),
-            audience: match &self.audience {
-                Some(audience) => audience.clone(),
-                None => audience.parse().doing("read the server's audience")?,
-            },
+            audience: self.audience.as_ref().unwrap_or(audience).clone(),
             actor: self.actor.clone(),
-        };
-        DevIssuer::open(state)?.mint(&claims, Timestamp::now())
+            groups: self.groups.iter().cloned().collect(),
+            more,
+        })
     }
 
     /// The subject: the service account's name as a cluster writes it, where it is one.
@@ -85,80 +112,62 @@ impl Caller {
         }
     }
 
-    /// The principal that a token of these flags would be.
-    pub(crate) fn principal(&self, issuer: &Issuer, access: &Access, now: Timestamp) -> Result<Principal, Failure> {
-        if let Some(account) = &self.service_account {
-            return self.account_principal(account, access, now);
-        }
-        let actor = self.actor.clone().map(|subject| Actor { issuer: issuer.clone(), subject, service_account: None });
-        Ok(Principal {
-            issuer: issuer.clone(),
-            subject: self.subject.clone(),
-            tenant: self.tenant.clone(),
-            scopes: self.scope.as_ref().map(|scopes| scopes.0.clone()),
-            groups: BTreeSet::new(),
-            service_account: None,
-            actor_chain: actor.clone().into_iter().collect(),
-            actor,
-            claims: [("sub".to_owned(), json!(self.subject)), ("iss".to_owned(), json!(issuer))].into_iter().collect(),
-            expires_at: now + SignedDuration::from_hours(1),
-        })
-    }
-
-    fn account_principal(
+    /// The principal that a sidecar reads from a token of these flags, or why it reads none.
+    pub(crate) fn principal(
         &self,
-        account: &ServiceAccount,
+        issuer: &Issuer,
         access: &Access,
         now: Timestamp,
-    ) -> Result<Principal, Failure> {
-        let accepted =
-            access.issuers.iter().find_map(|issuer| issuer.service_accounts.as_ref().map(|tenants| (issuer, tenants)));
-        let (issuer, accounts) = accepted.ok_or_else(|| {
-            Failure::no("this server accepts no service accounts: set access.serviceAccounts.enabled")
-        })?;
-        let tenant = match accounts.tenants.get(&account.namespace) {
-            Some(mapped) => mapped.clone(),
-            None => account.namespace.as_str().parse().doing("read the namespace as a tenant")?,
+    ) -> Result<Result<Principal, Refusal>, Failure> {
+        let trusted = match self.service_account {
+            Some(_) => Some(accounts(access)?),
+            None => access.issuers.iter().find(|trusted| trusted.issuer == *issuer),
         };
-        Ok(Principal {
-            issuer: issuer.issuer.clone(),
-            subject: self.subject()?,
-            tenant: Some(tenant),
-            scopes: None,
-            groups: BTreeSet::new(),
-            service_account: Some(account.clone()),
-            actor: None,
-            actor_chain: Vec::new(),
-            claims: std::collections::BTreeMap::new(),
-            expires_at: now + SignedDuration::from_hours(1),
-        })
+        let names = trusted.map(|trusted| trusted.claims.clone()).unwrap_or_default();
+        let issuer = trusted.map_or(issuer, |trusted| &trusted.issuer);
+        let body = self.said(&access.audience)?.body(issuer, &names, now)?;
+        let text = serde_json::to_vec(&body).doing("write the claims")?;
+        Ok(Verifier::new(access).suppose(&text))
     }
 
-    /// Whether the token would be for this audience.
-    pub(crate) fn is_for(&self, audience: &str) -> bool {
-        self.audience.as_ref().is_none_or(|wanted| wanted.as_str() == audience)
+    /// Whether the token would be for this server.
+    pub(crate) fn is_for(&self, access: &Access) -> bool {
+        let accepted = |wanted: &Audience| {
+            *wanted == access.audience || access.public_url.as_deref().is_some_and(|url| url == wanted.as_str())
+        };
+        self.audience.as_ref().is_none_or(accepted)
     }
 
     /// The flags again, for a command that is shown to the person.
     pub(crate) fn flags(&self) -> String {
-        let mut flags = String::new();
-        if let Some(account) = &self.service_account {
-            flags.push_str(&format!(" --service-account {}/{}", account.namespace, account.name));
-        }
-        if self.subject.as_str() != "developer" {
-            flags.push_str(&format!(" --subject {}", self.subject));
-        }
-        if let Some(tenant) = &self.tenant {
-            flags.push_str(&format!(" --tenant {tenant}"));
-        }
-        if let Some(scopes) = &self.scope {
-            let scopes: Vec<&str> = scopes.0.iter().map(Scope::as_str).collect();
-            let scopes = scopes.join(" ");
-            let quoted = if scopes.contains(' ') || scopes.is_empty() { format!("\"{scopes}\"") } else { scopes };
-            flags.push_str(&format!(" --scope {quoted}"));
-        }
-        flags
+        let account = self.service_account.as_ref().map(|account| format!("{}/{}", account.namespace, account.name));
+        let subject = Some(self.subject.to_string()).filter(|subject| subject != "developer");
+        let scopes = self.scope.as_ref().map(|scopes| scopes.0.iter().map(Scope::as_str).collect::<Vec<_>>().join(" "));
+        let said = [
+            ("service-account", account),
+            ("subject", subject),
+            ("tenant", self.tenant.as_ref().map(ToString::to_string)),
+            ("scope", scopes),
+            ("actor", self.actor.as_ref().map(ToString::to_string)),
+            ("audience", self.audience.as_ref().map(ToString::to_string)),
+        ];
+        let said = said.into_iter().filter_map(|(flag, value)| Some((flag, value?)));
+        let groups = self.groups.iter().map(|group| ("group", group.clone()));
+        let claims = self.claims.iter().map(|(name, value)| ("claim", format!("{name}={value}")));
+        said.chain(groups).chain(claims).map(|(flag, value)| format!(" --{flag} {}", quoted(&value))).collect()
     }
+}
+
+/// The issuer of service accounts.
+fn accounts(access: &Access) -> Result<&TrustedIssuer, Failure> {
+    let found = access.issuers.iter().find(|issuer| issuer.service_accounts.is_some());
+    found.ok_or_else(|| Failure::no("this server accepts no service accounts: set access.serviceAccounts.enabled"))
+}
+
+/// A word for a shell.
+pub(crate) fn quoted(word: &str) -> String {
+    // Only a NUL cannot be quoted, and no argument has one.
+    shlex::try_quote(word).map_or_else(|_| word.to_owned(), std::borrow::Cow::into_owned)
 }
 
 /// Print a token for any MCP client, minted by the development issuer of a running `cotter up`
@@ -200,3 +209,6 @@ async fn only_audience(running: &Running) -> Result<String, Failure> {
 pub(crate) async fn objects(running: &Running) -> Result<Objects, Failure> {
     Ok(running.get("/v1/objects").await?.unwrap_or_default())
 }
+
+#[cfg(test)]
+mod tests;

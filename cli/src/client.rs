@@ -10,7 +10,7 @@ use cotter_core::audit::Record;
 use serde_json::{Value, json};
 
 use crate::{
-    caller::Caller,
+    caller::{Caller, quoted},
     failure::{Doing as _, Failure, Outcome},
     running::Running,
     session::{Reply, Session},
@@ -155,7 +155,9 @@ async fn refused(running: &Running, reply: &Reply, call: Option<&CallOptions>) -
         println!("because  {why:<40} what you are told, as its owner");
     }
     if let (Some(_), Some(call)) = (&record, call) {
-        println!("         cotter why {} {}{}", call.server, call.tool, call.caller.flags());
+        let folder = call.folder.as_ref().map(|folder| format!(" -f {}", quoted(&folder.to_string_lossy())));
+        let (server, tool, folder) = (quoted(&call.server), quoted(&call.tool), folder.unwrap_or_default());
+        println!("         cotter why{folder} {server} {tool}{}", call.caller.flags());
     }
     Err(Failure::no(""))
 }

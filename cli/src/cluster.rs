@@ -6,21 +6,26 @@ use std::{collections::BTreeMap, path::Path};
 use clap::Args;
 use cotter_compiler::build::{BOOTSTRAP_KEY, OBSERVED_KEY};
 use cotter_core::{
+    budget::Budget,
     catalogue::{Catalogue, Observed},
     snapshot::{Digest, Sealed, Snapshot},
     tool::{ToolObject, parse_list_result},
 };
-use cotter_crds::McpServer;
-use k8s_openapi::api::core::v1::ConfigMap;
+use cotter_crds::{AgentDelegation, McpServer, condition::types};
+use k8s_openapi::{api::core::v1::ConfigMap, apimachinery::pkg::apis::meta::v1::Condition};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use kube::{
     Api, Client, Config,
+    api::ListParams,
     config::{KubeConfigOptions, Kubeconfig},
 };
 
-use crate::failure::{Doing as _, Failure};
+use crate::{
+    failure::{Doing as _, Failure},
+    why::Charged,
+};
 
 /// Which cluster is meant.
 #[derive(Debug, Clone, Default, Args)]
@@ -43,6 +48,18 @@ struct Bootstrap {
 struct Announced {
     digest: Digest,
     snapshot: Box<RawValue>,
+}
+
+/// What is in force for a server.
+pub(crate) struct InForce {
+    /// What its sidecars enforce.
+    pub(crate) snapshot: Snapshot,
+    /// What they see of the server, as the pin judges it; absent while none has looked.
+    pub(crate) catalogue: Option<Catalogue>,
+    /// What was charged to its budgets.
+    pub(crate) charged: Charged,
+    /// Why what the manifests say now is not in force, where it is not.
+    pub(crate) held_back: Option<String>,
 }
 
 /// A server of a cluster.
@@ -87,29 +104,21 @@ impl Target {
         })
     }
 
-    /// The snapshot that a server's sidecars are to enforce, and what they see of the server, as the pin judges it.
-    pub(crate) async fn snapshot(&self, server: &str) -> Result<(Snapshot, Option<Catalogue>), Failure> {
+    /// What is in force for a server, as the operator keeps it, and what is known beside it.
+    pub(crate) async fn in_force(&self, server: &str) -> Result<InForce, Failure> {
         let (client, namespace) = self.client().await?;
-        let maps: Api<ConfigMap> = Api::namespaced(client, &namespace);
-        let name = format!("{server}-bootstrap");
-        let map = maps.get(&name).await.doing(format!("read the ConfigMap {namespace}/{name}"))?;
-        let text = map.data.unwrap_or_default().remove(BOOTSTRAP_KEY).unwrap_or_default();
-        let bootstrap: Bootstrap =
-            serde_json::from_str(&text).doing(format!("read the ConfigMap {namespace}/{name}"))?;
-        let unknown = || {
-            Failure::cannot(format!(
-                "the snapshot of {server} is too large for its ConfigMap: explain from the manifests"
-            ))
-        };
-        let announced = bootstrap.snapshot.ok_or_else(unknown)?;
-        let sealed = Sealed::open(announced.snapshot.get(), Some(announced.digest))
-            .doing(format!("read the snapshot of {server}"))?;
+        let sealed = announced(&client, &namespace, server).await?;
         let seen = self.read(server).await.ok();
         let catalogue = seen.map(|seen| {
             let tools: Vec<ToolObject> = seen.observed.into_values().collect();
             Catalogue::verify(sealed.snapshot(), &Observed { tools, digest: sealed.digest() })
         });
-        Ok((Snapshot::clone(sealed.snapshot()), catalogue))
+        let charged = charged(&client, &namespace, sealed.snapshot()).await?;
+        let servers: Api<McpServer> = Api::namespaced(client, &namespace);
+        let object = servers.get_opt(server).await.doing(format!("read the McpServer {namespace}/{server}"))?;
+        let conditions = object.and_then(|object| object.status).map(|status| status.conditions).unwrap_or_default();
+        let snapshot = Snapshot::clone(sealed.snapshot());
+        Ok(InForce { snapshot, catalogue, charged, held_back: held_back(&conditions) })
     }
 
     async fn client(&self) -> Result<(Client, String), Failure> {
@@ -122,4 +131,48 @@ impl Target {
         let client = Client::try_from(config).doing("connect to the cluster")?;
         Ok((client, namespace))
     }
+}
+
+/// The snapshot that the sidecars of a server begin with: the last one that could be used.
+async fn announced(client: &Client, namespace: &str, server: &str) -> Result<Sealed, Failure> {
+    let maps: Api<ConfigMap> = Api::namespaced(client.clone(), namespace);
+    let name = format!("{server}-bootstrap");
+    let map = maps.get(&name).await.doing(format!("read the ConfigMap {namespace}/{name}"))?;
+    let text = map.data.unwrap_or_default().remove(BOOTSTRAP_KEY).unwrap_or_default();
+    let bootstrap: Bootstrap = serde_json::from_str(&text).doing(format!("read the ConfigMap {namespace}/{name}"))?;
+    let unknown = || {
+        let text = format!("the snapshot of {server} is too large for its ConfigMap: explain from the manifests");
+        Failure::cannot(text)
+    };
+    let announced = bootstrap.snapshot.ok_or_else(unknown)?;
+    Sealed::open(announced.snapshot.get(), Some(announced.digest)).doing(format!("read the snapshot of {server}"))
+}
+
+/// What was charged to the budgets of a snapshot, as the status of their delegations has it. One that was made again begins again.
+async fn charged(client: &Client, namespace: &str, snapshot: &Snapshot) -> Result<Charged, Failure> {
+    let budgets: BTreeMap<&str, &Budget> =
+        snapshot.grants.iter().flat_map(|grant| &grant.budgets).map(|budget| (budget.name.as_str(), budget)).collect();
+    if budgets.is_empty() {
+        return Ok(Charged::new());
+    }
+    let all: Api<AgentDelegation> = Api::namespaced(client.clone(), namespace);
+    let all = all.list(&ListParams::default()).await.doing(format!("read the AgentDelegations of {namespace}"))?;
+    let charged = all.into_iter().filter_map(|object| {
+        let name = object.metadata.name?;
+        let budget = budgets.get(name.as_str())?;
+        let is_same = budget.uid.is_none() || budget.uid == object.metadata.uid;
+        let calls = object.status?.budget?.charged;
+        is_same.then(|| (name, u64::try_from(calls).unwrap_or_default()))
+    });
+    Ok(charged.collect())
+}
+
+/// Why what a server's manifests say now is not in force, where its conditions say so.
+pub(crate) fn held_back(conditions: &[Condition]) -> Option<String> {
+    let keeps = |condition: &&Condition| {
+        condition.status == "False" && [types::ACCEPTED, types::POLICIES_READY].contains(&condition.type_.as_str())
+    };
+    let why = |condition: &Condition| format!("{} is False: {}", condition.type_, condition.message);
+    let why: Vec<String> = conditions.iter().filter(keeps).map(why).collect();
+    (!why.is_empty()).then(|| why.join("; "))
 }

@@ -1,6 +1,6 @@
 //! The development issuer: an ES256 key in the state folder, accepted by sidecars that `cotter up` started and by nobody else.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use aws_lc_rs::{
     rand::SystemRandom,
@@ -10,11 +10,11 @@ use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use cotter_compiler::world::ClusterIssuer;
 use cotter_core::{
     name::{Audience, Issuer, Scope, Subject, Tenant},
-    snapshot::{Digest, TrustedIssuer},
+    snapshot::{ClaimNames, Digest, TrustedIssuer},
 };
 use jiff::{SignedDuration, Timestamp};
 use jsonwebtoken::{Algorithm, EncodingKey, Header};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use crate::{
     failure::{Doing as _, Failure},
@@ -45,6 +45,10 @@ pub(crate) struct Claims {
     pub(crate) audience: Audience,
     /// Who acts (RFC 8693), by subject.
     pub(crate) actor: Option<Subject>,
+    /// The groups; none leaves the claim out.
+    pub(crate) groups: BTreeSet<String>,
+    /// What else it says.
+    pub(crate) more: BTreeMap<String, Value>,
     /// Whether it is a service account's: its subject is one, minted as a cluster would.
     pub(crate) is_account: bool,
 }
@@ -92,22 +96,49 @@ impl DevIssuer {
     pub(crate) fn mint(&self, claims: &Claims, now: Timestamp) -> Result<String, Failure> {
         let header = Header { kid: Some(self.kid.clone()), ..Header::new(Algorithm::ES256) };
         let issuer = if claims.is_account { accounts_issuer(&self.issuer)? } else { self.issuer.clone() };
-        let mut body = json!({
-            "iss": issuer, "sub": claims.subject, "aud": claims.audience,
-            "iat": now.as_second(), "exp": (now + VALID).as_second(),
-        });
-        if let Some(body) = body.as_object_mut() {
-            if let Some(tenant) = &claims.tenant {
-                body.insert("tenant".to_owned(), json!(tenant));
+        let body = claims.body(&issuer, &ClaimNames::default(), now)?;
+        jsonwebtoken::encode(&header, &body, &self.key).doing("sign the token")
+    }
+}
+
+impl Claims {
+    /// What the token says, by the names that an issuer has for its claims. The only place where claims are written: what `why` explains
+    /// is what `token` mints.
+    pub(crate) fn body(
+        &self,
+        issuer: &Issuer,
+        names: &ClaimNames,
+        now: Timestamp,
+    ) -> Result<Map<String, Value>, Failure> {
+        let flags = [
+            (names.tenant.as_str(), "--tenant"),
+            (&names.scopes, "--scope"),
+            (&names.groups, "--group"),
+            ("sub", "--subject"),
+            ("aud", "--audience"),
+            ("act", "--actor"),
+        ];
+        for name in self.more.keys() {
+            if let Some((_, flag)) = flags.iter().find(|(claim, _)| claim == name) {
+                return Err(Failure::cannot(format!("the claim {name} has a flag of its own: say {flag}")));
             }
-            if let Some(scopes) = &claims.scopes {
-                let scopes: Vec<&str> = scopes.iter().map(Scope::as_str).collect();
-                body.insert("scope".to_owned(), json!(scopes.join(" ")));
-            }
-            if let Some(actor) = &claims.actor {
-                body.insert("act".to_owned(), json!({"sub": actor}));
+            if ["iss", "iat", "exp", "nbf"].contains(&name.as_str()) {
+                return Err(Failure::cannot(format!("the claim {name} is the issuer's to set")));
             }
         }
-        jsonwebtoken::encode(&header, &body, &self.key).doing("sign the token")
+        let scopes = self.scopes.as_ref().map(|scopes| scopes.iter().map(Scope::as_str).collect::<Vec<_>>().join(" "));
+        let said = [
+            ("iss", Some(json!(issuer))),
+            ("sub", Some(json!(self.subject))),
+            ("aud", Some(json!(self.audience))),
+            ("iat", Some(json!(now.as_second()))),
+            ("exp", Some(json!((now + VALID).as_second()))),
+            (&names.tenant, self.tenant.as_ref().map(|tenant| json!(tenant))),
+            (&names.scopes, scopes.map(Value::String)),
+            (&names.groups, (!self.groups.is_empty()).then(|| json!(self.groups))),
+            ("act", self.actor.as_ref().map(|actor| json!({"sub": actor}))),
+        ];
+        let said = said.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?)));
+        Ok(said.chain(self.more.clone()).collect())
     }
 }

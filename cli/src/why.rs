@@ -1,8 +1,9 @@
 //! `cotter why`: a decision explained from the live snapshot, layer by layer.
 
+mod budget;
 mod change;
 
-use std::path::PathBuf;
+use std::{collections::BTreeMap, path::PathBuf};
 
 use clap::Args;
 use cotter_core::{
@@ -14,14 +15,15 @@ use cotter_core::{
     reason::DenyReason,
     snapshot::Snapshot,
 };
-use cotter_policies::{Ask, Explanation, Layer, PinFacts, Policy, guard::Guard};
+use cotter_policies::{Ask, Explanation, Layer, PinFacts, Policy, Verdict, guard::Guard};
+use cotter_proxy::respond::Refusal;
 use jiff::Timestamp;
 use serde_json::Value;
 
 use crate::{
     CHECK_WORD,
     caller::Caller,
-    cluster::Target,
+    cluster::{InForce, Target},
     failure::{Doing as _, Failure, Outcome},
     issuer::DevIssuer,
     running::Running,
@@ -30,7 +32,7 @@ use crate::{
 /// Explain from the live snapshot why a caller may or may not use a tool
 #[derive(Debug, Args)]
 #[command(
-    after_help = "For example: cotter why -f DIR support case_tag --as mia --tenant tenant-7 --scope case:write\n             kubectl cotter why support case_tag --as mia --tenant tenant-7 --scope case:write\n\nNeither the arguments of the call nor what the server says of the tool (annotations) are part of it.\nExit status: 0 it may, 1 it may not, 2 it could not be told."
+    after_help = "For example: cotter why -f DIR support case_tag --as mia --tenant tenant-7 --scope case:write\n             kubectl cotter why support case_tag --as mia --tenant tenant-7 --scope case:write\n\nNeither the arguments of the call nor what the server says of the tool (annotations) are part of it; nor are rate limits, calls per minute, open sessions and staleness, which change from moment to moment.\nExit status: 0 it may, 1 it may not, 2 it could not be told."
 )]
 pub(crate) struct Options {
     /// The McpServer's name
@@ -63,7 +65,14 @@ struct Known {
     snapshot: Snapshot,
     issuer: Issuer,
     tool: Option<Standing>,
+    /// What was charged to the budgets that the snapshot names, by the delegation whose budget it is.
+    charged: Charged,
+    /// Why what the manifests say now is not in force, where it is not.
+    held_back: Option<String>,
 }
+
+/// Calls that were charged to budgets, by the delegation whose budget it is.
+pub(crate) type Charged = BTreeMap<String, u64>;
 
 /// How a declared tool compares with what was approved.
 #[derive(Debug, Clone, Copy)]
@@ -88,12 +97,21 @@ pub(crate) async fn run(options: &Options) -> Outcome {
         true => in_cluster(options).await?,
         false => of_running(options).await?,
     };
-    let now = Timestamp::now();
-    let principal = options.caller.principal(&known.issuer, &known.snapshot.access, now)?;
+    if let Some(why) = &known.held_back {
+        println!("{:<12}{:<20} what the manifests say now is not in force: {why}", "revision", "previous");
+    }
+    let (now, access) = (Timestamp::now(), &known.snapshot.access);
+    let principal = match options.caller.principal(&known.issuer, access, now)? {
+        Ok(principal) => principal,
+        Err(refusal) => return say(options, &[unread(&refusal)]),
+    };
     let (server, tool, snapshot) = (options.server.as_str(), &options.tool, &known.snapshot);
     let question = Question { server, tool, snapshot, principal: &principal, now };
     let mut told = vec![token(options, snapshot), tenant(&question), pin(&question, known.tool)];
-    told.extend(policy(&question, known.tool)?);
+    if let Some((layers, verdict)) = policy(&question, known.tool)? {
+        told.extend(layers);
+        told.extend(budget::layer(snapshot, &verdict, &known.charged));
+    }
     say(options, &told)
 }
 
@@ -101,17 +119,21 @@ async fn of_running(options: &Options) -> Result<Known, Failure> {
     let running = Running::find(options.folder.as_deref()).await?;
     let server = running.server(&options.server).await?;
     let snapshot: Option<Snapshot> = running.get(&format!("/v1/snapshots/{}", options.server)).await?;
-    let snapshot = snapshot
-        .ok_or_else(|| Failure::cannot(format!("{} is not Accepted: cotter get mcps -o yaml", options.server)))?;
+    let none = || {
+        let why = server.held_back.as_deref().unwrap_or("cotter get mcps -o yaml");
+        Failure::cannot(format!("no snapshot of {} is in force: {why}", options.server))
+    };
+    let snapshot = snapshot.ok_or_else(none)?;
+    let charged = running.get(&format!("/v1/charged/{}", options.server)).await?.unwrap_or_default();
     let tool = server.tools.iter().find(|tool| tool.name == options.tool.as_str());
     let issuer = DevIssuer::open(&running.state)?.issuer().clone();
     let standing = tool.map(|tool| Standing { callable: tool.callable, state: tool.state, class: tool.class });
-    Ok(Known { snapshot, issuer, tool: standing })
+    Ok(Known { snapshot, issuer, tool: standing, charged, held_back: server.held_back })
 }
 
 /// In a cluster there are several issuers: the first declared one mints the token in question, unless the flags name another.
 async fn in_cluster(options: &Options) -> Result<Known, Failure> {
-    let (snapshot, catalogue) = options.cluster.snapshot(&options.server).await?;
+    let InForce { snapshot, catalogue, charged, held_back } = options.cluster.in_force(&options.server).await?;
     let declared = snapshot.access.issuers.first().map(|issuer| issuer.issuer.clone());
     let issuer = options.issuer.clone().or(declared);
     let issuer = issuer.ok_or_else(|| Failure::cannot(format!("{} has no issuer: say --issuer", options.server)))?;
@@ -121,15 +143,22 @@ async fn in_cluster(options: &Options) -> Result<Known, Failure> {
     let seen = seen.map(|tool| Standing { callable: tool.callable, state: Some(tool.state), class: tool.class });
     let unread = Standing { callable: false, state: None, class: None };
     let tool = snapshot.tools.contains_key(name).then(|| seen.unwrap_or(unread));
-    Ok(Known { snapshot, issuer, tool })
+    Ok(Known { snapshot, issuer, tool, charged, held_back })
 }
 
 fn token(options: &Options, snapshot: &Snapshot) -> Told {
     let audience = &snapshot.access.audience;
-    let good = options.caller.is_for(audience.as_str());
+    let good = options.caller.is_for(&snapshot.access);
     let text = format!("tokens have to be minted for {audience}");
     let changes = vec![format!("the token has to be minted for {audience}: leave --audience out")];
     Told { layer: "token".to_owned(), refuses: (!good).then_some(DenyReason::TokenAudience), text, changes }
+}
+
+/// A token that says something that no sidecar of the server takes.
+fn unread(refusal: &Refusal) -> Told {
+    let reasons: Vec<String> = refusal.reasons.iter().map(ToString::to_string).collect();
+    let (layer, text) = ("token".to_owned(), reasons.join("; "));
+    Told { layer, refuses: Some(refusal.reason), text, changes: Vec::new() }
 }
 
 fn tenant(question: &Question<'_>) -> Told {
@@ -178,7 +207,8 @@ fn facts(known: Option<Standing>) -> PinFacts {
     }
 }
 
-fn policy(question: &Question<'_>, known: Option<Standing>) -> Result<Vec<Told>, Failure> {
+/// The layers of the policy and what it decides; nothing where it does not know the tool.
+fn policy(question: &Question<'_>, known: Option<Standing>) -> Result<Option<(Vec<Told>, Verdict)>, Failure> {
     let Question { snapshot, principal, tool, now, .. } = *question;
     let policy = || Policy::prepare(snapshot).map_err(|error| Failure::cannot(error.to_string()));
     let guard = Guard::new(CHECK_WORD).doing("find this program")?;
@@ -189,14 +219,15 @@ fn policy(question: &Question<'_>, known: Option<Standing>) -> Result<Vec<Told>,
     let (era, method, kind, pin) = (Era::Modern, "tools/call", Kind::Call, facts(known));
     let ask = Ask { principal, authority: None, era, method, kind, tool, pin, annotations: None, arguments: None, now };
     let input = policy.input(&ask).map_err(|error| Failure::cannot(error.to_string()))?;
-    let Some(input) = input else { return Ok(Vec::new()) };
+    let Some(input) = input else { return Ok(None) };
     let evaluation =
         guard.eval(&snapshot.policies, &input, true).map_err(|error| Failure::cannot(error.to_string()))?;
     let explanation = evaluation.explanation.unwrap_or_default();
     let layers = explanation.layers.iter().filter(|layer| layer.name != "tenants");
     let mut told: Vec<Told> = layers.map(|layer| tell(question, layer, &explanation)).collect();
-    told.push(decision(&policy.decide(&ask).decision));
-    Ok(told)
+    let verdict = policy.decide(&ask);
+    told.push(decision(&verdict.decision));
+    Ok(Some((told, verdict)))
 }
 
 fn tell(question: &Question<'_>, layer: &Layer, explanation: &Explanation) -> Told {
@@ -233,6 +264,9 @@ fn say(options: &Options, told: &[Told]) -> Outcome {
     }
     let Some(first) = told.iter().find_map(|layer| layer.refuses) else {
         println!("{} may be called on {}", options.tool, options.server);
+        println!(
+            "Rate limits, calls per minute and open sessions change from moment to moment and are not part of it."
+        );
         return Ok(());
     };
     println!("{} may not be called: {}", options.tool, first.cause().trim());

@@ -20,7 +20,10 @@ pub(crate) struct Server {
     /// A tenant that may be here, for examples.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) tenant: Option<String>,
-    /// Its tools.
+    /// Why what its manifests say now is not in force, where it is not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) held_back: Option<String>,
+    /// Its tools, as its sidecar has them; none while nothing is in force.
     pub(crate) tools: Vec<Tool>,
 }
 

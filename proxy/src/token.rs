@@ -77,13 +77,29 @@ impl Verifier {
         };
         let (kid, algorithm) = read_header(&object(header)?)?;
         let claims = object(payload)?;
-        let issuer = claims.get("iss").and_then(Value::as_str);
-        let issuer = issuer.ok_or_else(|| Refusal::because(DenyReason::TokenClaims, "iss is not a string"))?;
-        let trusted = self.issuers.get(issuer).ok_or_else(|| Refusal::new(DenyReason::TokenIssuer))?;
+        let (issuer, trusted) = self.trusted(&claims)?;
         let key = trusted.keys.fit(kid.as_deref(), algorithm)?;
         let rules = self.rules(algorithm, issuer);
         jsonwebtoken::decode::<IgnoredAny>(token, key, &rules).map_err(|error| refused(error.kind()))?;
         claims::principal(claims, &trusted.claims, trusted.service_accounts.as_ref(), &self.clusters)
+    }
+
+    /// Who a token with these claims would be, if it verified: for an explanation. Nothing is admitted by it.
+    ///
+    /// # Errors
+    /// As [`Verifier::verify`], for what is wrong with the claims themselves.
+    pub fn suppose(&self, claims: &[u8]) -> Result<Principal, Refusal> {
+        let claims = members(claims)?;
+        let (_, trusted) = self.trusted(&claims)?;
+        claims::principal(claims, &trusted.claims, trusted.service_accounts.as_ref(), &self.clusters)
+    }
+
+    /// The issuer that claims name, and what is known of it.
+    fn trusted<'a, 'c>(&'a self, claims: &'c Map<String, Value>) -> Result<(&'c str, &'a Trusted), Refusal> {
+        let issuer = claims.get("iss").and_then(Value::as_str);
+        let issuer = issuer.ok_or_else(|| Refusal::because(DenyReason::TokenClaims, "iss is not a string"))?;
+        let trusted = self.issuers.get(issuer).ok_or_else(|| Refusal::new(DenyReason::TokenIssuer))?;
+        Ok((issuer, trusted))
     }
 
     fn rules(&self, algorithm: Algorithm, issuer: &str) -> Validation {
@@ -106,9 +122,13 @@ impl Verifier {
 
 /// A part of a token, as an object without names that occur twice.
 fn object(part: &str) -> Result<Map<String, Value>, Refusal> {
+    let not_encoded = |_| Refusal::because(DenyReason::TokenMalformed, "a part is not base64url");
+    members(&URL_SAFE_NO_PAD.decode(part).map_err(not_encoded)?)
+}
+
+fn members(text: &[u8]) -> Result<Map<String, Value>, Refusal> {
     let malformed = |why: String| Refusal::because(DenyReason::TokenMalformed, why);
-    let bytes = URL_SAFE_NO_PAD.decode(part).map_err(|_| malformed("a part is not base64url".to_owned()))?;
-    match strict::parse(&bytes, Limits::depth(DEPTH)) {
+    match strict::parse(text, Limits::depth(DEPTH)) {
         Ok(Value::Object(members)) => Ok(members),
         Ok(_) => Err(malformed("a part is not an object".to_owned())),
         // The message names the place and not the content.

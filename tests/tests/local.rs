@@ -1,6 +1,9 @@
 //! `cotter up` as its user lives it, with public clients and servers.
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test that cannot go on has failed")]
 
+#[path = "local/explained.rs"]
+mod explained;
+
 use std::{fs, os::unix::fs::symlink, path::Path};
 
 use cotter_tests::{

@@ -6,6 +6,7 @@ use std::{
 };
 
 use cotter_core::{audit::Record, report::Definitions, snapshot::Sealed};
+use cotter_proxy::ledger::Ledger;
 use serde_json::Value;
 
 use crate::wire::Server;
@@ -18,6 +19,7 @@ const DECISIONS: usize = 4096;
 pub(crate) struct Board {
     shown: Mutex<Shown>,
     decisions: Mutex<VecDeque<Arc<Record>>>,
+    ledger: Arc<Ledger>,
 }
 
 /// What is shown at one moment.
@@ -27,7 +29,7 @@ pub(crate) struct Shown {
     pub(crate) objects: Vec<Value>,
     /// Servers as their owner sees them.
     pub(crate) servers: Vec<Server>,
-    /// What is enforced, by server.
+    /// What sidecars enforce, by server.
     pub(crate) snapshots: BTreeMap<String, Sealed>,
     /// Definitions as they were observed, by server.
     pub(crate) observed: BTreeMap<String, Definitions>,
@@ -42,6 +44,20 @@ impl Board {
     /// What is shown now.
     pub(crate) fn shown(&self) -> Shown {
         lock(&self.shown).clone()
+    }
+
+    /// What the sidecars of all servers charge to budgets.
+    pub(crate) const fn ledger(&self) -> &Arc<Ledger> {
+        &self.ledger
+    }
+
+    /// What was charged to the budgets that are in force for a server, by the delegation whose budget it is; to this moment, and so
+    /// ahead of what status says.
+    pub(crate) fn charged(&self, server: &str) -> Option<BTreeMap<String, u64>> {
+        let sealed = self.shown().snapshots.remove(server)?;
+        let namespace = sealed.snapshot().server.namespace.as_str();
+        let budgets = sealed.snapshot().grants.iter().flat_map(|grant| &grant.budgets);
+        Some(budgets.map(|one| (one.name.clone(), self.ledger.charged(namespace, one.key()))).collect())
     }
 
     /// Keeps a decision.

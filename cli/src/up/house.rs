@@ -10,8 +10,8 @@ use cotter_compiler::{
 use cotter_core::{
     audit::Record,
     effect::Effect,
-    report::{Definitions, Report},
-    snapshot::{TrustedIssuer, Upstream},
+    report::Report,
+    snapshot::{Sealed, TrustedIssuer, Upstream},
 };
 use cotter_crds::{AgentDelegation, McpServer, ToolPin};
 use cotter_proxy::ledger::Ledger;
@@ -27,6 +27,7 @@ use super::{
     world::{self, Surroundings},
 };
 use crate::{
+    cluster::held_back,
     columns::Kind,
     failure::{Failure, Outcome},
     folder::Folder,
@@ -68,6 +69,7 @@ impl House {
         reports: mpsc::Sender<Report>,
         audit: mpsc::Sender<Arc<Record>>,
     ) -> Self {
+        let ledger = Arc::clone(board.ledger());
         Self {
             given,
             gate,
@@ -80,7 +82,7 @@ impl House {
             inventory: Inventory::default(),
             runners: BTreeMap::new(),
             evidence: BTreeMap::new(),
-            ledger: Arc::default(),
+            ledger,
             charged: false,
             printer: Printer::default(),
             next: None,
@@ -102,7 +104,7 @@ impl House {
     pub(crate) fn take(&mut self, report: Report) {
         let place = (report.server.namespace.to_string(), report.server.name.to_string());
         if let Some(runner) = self.runners.get_mut(&place) {
-            runner.report = Some(report);
+            runner.take(report);
         }
     }
 
@@ -147,7 +149,7 @@ impl House {
             let runner = self.runners.entry(place.clone()).or_default();
             runner.apply(&plan, &self.state, (&self.reports, &self.audit, &self.ledger)).await?;
             shown.servers.push(facts(server, &plan, runner));
-            if let Some(sealed) = &plan.snapshot {
+            if let Some(sealed) = runner.in_force() {
                 shown.snapshots.insert(place.1.clone(), sealed.clone());
             }
             if let Some(definitions) = runner.definitions() {
@@ -238,6 +240,7 @@ impl House {
         let objects = shown.objects.clone();
         self.board.show(shown.clone());
         self.printer.drift(&objects, now);
+        self.printer.conditions(&objects, now);
         let changed = self.printer.table(&objects, now);
         if changed && !self.welcomed {
             self.welcome(&shown);
@@ -246,7 +249,8 @@ impl House {
     }
 
     fn welcome(&self, shown: &Shown) {
-        if let Some(server) = shown.servers.first() {
+        // Of a server that nothing is in force for, there is nothing to try.
+        if let Some(server) = shown.servers.iter().find(|server| !server.tools.is_empty()) {
             let tool = server.tools.iter().find(|tool| tool.effect == Effect::Read).or(server.tools.first());
             let scope = tool.map_or("SCOPE", |tool| tool.scope.as_str());
             let tenant = server.tenant.as_ref().map(|tenant| format!(" --tenant {tenant}")).unwrap_or_default();
@@ -282,9 +286,9 @@ fn place(server: &McpServer) -> Place {
     (server.metadata.namespace.clone().unwrap_or_default(), server.metadata.name.clone().unwrap_or_default())
 }
 
-/// A server as its owner sees it. Without a snapshot there are no tools to speak of.
+/// A server as its owner sees it. While nothing is in force there are no tools to speak of.
 fn facts(server: &McpServer, plan: &Plan, runner: &Runner) -> wire::Server {
-    let snapshot = plan.snapshot.as_ref().map(|sealed| sealed.snapshot());
+    let snapshot = runner.in_force().map(Sealed::snapshot);
     let report = |name: &str| {
         let tools = runner.report.as_ref().map(|report| report.catalogue.tools.iter());
         tools.into_iter().flatten().find(|tool| tool.name == name)
@@ -303,15 +307,14 @@ fn facts(server: &McpServer, plan: &Plan, runner: &Runner) -> wire::Server {
         name: server.metadata.name.clone().unwrap_or_default(),
         namespace,
         endpoint: plan.server_status.endpoint.clone().unwrap_or_default(),
-        audience: server.spec.audience.clone(),
+        audience: snapshot
+            .map_or_else(|| server.spec.audience.clone(), |snapshot| snapshot.access.audience.to_string()),
         tenant: server.spec.access.tenants.first().filter(|tenant| *tenant != "*").cloned(),
+        held_back: match &plan.snapshot {
+            None => held_back(&plan.server_status.conditions),
+            Some(wanted) if runner.in_force().map(Sealed::digest) == Some(wanted.digest()) => None,
+            Some(_) => Some("its sidecar has not taken it".to_owned()),
+        },
         tools: tools.collect(),
-    }
-}
-
-impl Runner {
-    fn definitions(&self) -> Option<Definitions> {
-        let catalogue = self.report.as_ref().map(|report| &report.catalogue)?;
-        catalogue.verified_at.map(|_| catalogue.definitions.clone())
     }
 }

@@ -1,11 +1,13 @@
 //! The terminal of `up`: what is new, and the table when it changes.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use cotter_compiler::plan::Notice;
+use cotter_crds::condition::types;
 use jiff::{Timestamp, tz::TimeZone};
 use serde_json::Value;
 
+use super::inventory;
 use crate::{
     columns::{self, Kind},
     folder::Problem,
@@ -18,7 +20,13 @@ pub(crate) struct Printer {
     problems: Vec<Problem>,
     table: String,
     drift: BTreeSet<String>,
+    /// The message of each condition that is False, by object and type.
+    failing: BTreeMap<(Kind, String, String), String>,
 }
+
+/// Conditions that are False through what somebody wrote. Those about being there yet, and those that say what is meant to be so (a
+/// delegation that is suspended), are no events; drift has its own lines.
+const OF_MANIFESTS: [&str; 4] = [types::ACCEPTED, types::RESOLVED_REFS, types::KEYS_READY, types::POLICIES_READY];
 
 impl Printer {
     /// Says what a server's compile has to say, once.
@@ -68,6 +76,34 @@ impl Printer {
         self.drift = current;
     }
 
+    /// Says of each condition that is False through what somebody wrote why it is, once for as long as it lasts, and when it ends.
+    pub(crate) fn conditions(&mut self, objects: &[Value], now: Timestamp) {
+        let mut failing = BTreeMap::new();
+        for object in objects {
+            let Some(kind) = Kind::of(object) else { continue };
+            let conditions = object.pointer("/status/conditions").and_then(Value::as_array);
+            for condition in conditions.into_iter().flatten() {
+                let text = |name: &str| condition.get(name).and_then(Value::as_str).unwrap_or_default().to_owned();
+                let key = (kind, place(kind, object), text("type"));
+                if !OF_MANIFESTS.contains(&key.2.as_str()) {
+                    continue;
+                }
+                let message = format!("{} is False ({}): {}", key.2, text("reason"), text("message"));
+                match (text("status").as_str(), self.failing.get(&key)) {
+                    ("False", said) => {
+                        if said != Some(&message) {
+                            self.event(now, &key.1, &message);
+                        }
+                        failing.insert(key, message);
+                    }
+                    ("True", Some(_)) => self.event(now, &key.1, &format!("{} is good again", key.2)),
+                    _ => {}
+                }
+            }
+        }
+        self.failing = failing;
+    }
+
     /// Prints the table of servers when anything but the age changes. True where it did.
     pub(crate) fn table(&mut self, objects: &[Value], now: Timestamp) -> bool {
         let servers: Vec<Value> = objects.iter().filter(|object| Kind::McpServer.is_of(object)).cloned().collect();
@@ -79,6 +115,16 @@ impl Printer {
         self.table = key;
         print!("\n{}\n", columns::table(Kind::McpServer, &servers, false, now).text());
         true
+    }
+}
+
+/// An object as an event names it: a server by its name, as everywhere else.
+fn place(kind: Kind, object: &Value) -> String {
+    let (namespace, name) = (inventory::namespace(object), columns::name(object));
+    let namespace = if namespace == "default" { String::new() } else { format!("{namespace}/") };
+    match kind {
+        Kind::McpServer => format!("{namespace}{name}"),
+        _ => format!("{} {namespace}{name}", kind.name()),
     }
 }
 

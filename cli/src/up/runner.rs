@@ -11,8 +11,8 @@ use std::{
 use cotter_compiler::plan::{Plan, SecretFile};
 use cotter_core::{
     audit::Record,
-    report::Report,
-    snapshot::{Digest, Sealed, Upstream},
+    report::{Definitions, Report},
+    snapshot::{Sealed, Upstream},
 };
 use cotter_proxy::{
     audit::Sink,
@@ -33,7 +33,10 @@ pub(crate) struct Runner {
     /// What its sidecar last said.
     pub(crate) report: Option<Report>,
     sidecar: Option<(Sidecar, watch::Sender<Option<Sealed>>)>,
-    enforced: Option<Digest>,
+    /// What the sidecar was last given.
+    given: Option<Sealed>,
+    /// What it said that it enforces.
+    enforced: Option<Sealed>,
     child: Option<Child>,
     program: Option<String>,
     release: Option<Release>,
@@ -54,13 +57,32 @@ impl Runner {
         self.watch_program(plan, sealed);
         if self.sidecar.is_none() {
             self.start(sealed, plan, state, ears).await?;
-        } else if self.enforced != Some(sealed.digest())
+        } else if self.given.as_ref().map(Sealed::digest) != Some(sealed.digest())
             && let Some((_, snapshots)) = &self.sidecar
         {
             snapshots.send_replace(Some(sealed.clone()));
         }
-        self.enforced = Some(sealed.digest());
+        self.given = Some(sealed.clone());
         Ok(())
+    }
+
+    /// Takes what the sidecar says.
+    pub(crate) fn take(&mut self, report: Report) {
+        if let Some(given) = self.given.as_ref().filter(|given| report.enforced == Some(given.digest())) {
+            self.enforced = Some(given.clone());
+        }
+        self.report = Some(report);
+    }
+
+    /// What the sidecar enforces. One that has just started has not said so yet, and serves nobody before it does.
+    pub(crate) fn in_force(&self) -> Option<&Sealed> {
+        self.enforced.as_ref().or(self.given.as_ref())
+    }
+
+    /// The definitions that the sidecar read, where it has read them all.
+    pub(crate) fn definitions(&self) -> Option<Definitions> {
+        let catalogue = self.report.as_ref().map(|report| &report.catalogue)?;
+        catalogue.verified_at.map(|_| catalogue.definitions.clone())
     }
 
     async fn start(
@@ -141,7 +163,7 @@ impl Runner {
         if let Some(mut child) = self.child.take() {
             child.stop().await;
         }
-        (self.enforced, self.program, self.release) = (None, None, None);
+        (self.given, self.enforced, self.program, self.release) = (None, None, None, None);
     }
 }
 

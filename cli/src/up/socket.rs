@@ -1,6 +1,6 @@
 //! The socket of a running `up`: how the other commands find and ask it. Only the user who started it can connect.
 
-use std::{fs, io::ErrorKind, os::unix::fs::PermissionsExt as _, sync::Arc, time::Duration};
+use std::{collections::BTreeMap, fs, io::ErrorKind, os::unix::fs::PermissionsExt as _, sync::Arc, time::Duration};
 
 use axum::{
     Json, Router,
@@ -51,6 +51,7 @@ pub(crate) async fn serve(listener: UnixListener, board: Arc<Board>) {
         .route("/v1/servers", get(servers))
         .route("/v1/observed/{server}", get(observed))
         .route("/v1/snapshots/{server}", get(snapshot))
+        .route("/v1/charged/{server}", get(charged))
         .route("/v1/decisions/{id}", get(decision))
         .with_state(board);
     if let Err(error) = axum::serve(listener, router).await {
@@ -76,6 +77,13 @@ async fn observed(
 async fn snapshot(Shared(board): Shared<Arc<Board>>, Path(server): Path<String>) -> Result<Json<Snapshot>, StatusCode> {
     let sealed = board.shown().snapshots.remove(&server).ok_or(StatusCode::NOT_FOUND)?;
     Ok(Json(Snapshot::clone(sealed.snapshot())))
+}
+
+async fn charged(
+    Shared(board): Shared<Arc<Board>>,
+    Path(server): Path<String>,
+) -> Result<Json<BTreeMap<String, u64>>, StatusCode> {
+    board.charged(&server).map(Json).ok_or(StatusCode::NOT_FOUND)
 }
 
 async fn decision(Shared(board): Shared<Arc<Board>>, Path(id): Path<String>) -> Result<Json<Record>, StatusCode> {
