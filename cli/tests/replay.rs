@@ -150,7 +150,7 @@ fn what_a_delegation_by_claims_may_concern_is_not_decided_again() {
 fn another_reason_and_another_delegation_are_differences() {
     let denies = "package cotter.user.rules\n\ndeny contains \"no\" if true\n";
     let missing = refused("mia", Some(&[]), "MissingScope");
-    let (code, out, _) = case(&[missing.clone()]).replay();
+    let (code, out, _) = case(&[missing]).replay();
     assert_eq!((code, counts(&out)), (0, "1 the same, 0 differ, 0 not decided again, 0 of other kinds"), "{out}");
     let now = Case {
         scope: "policy:read",

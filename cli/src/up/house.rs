@@ -1,6 +1,6 @@
 //! The folder as it runs: every server with its sidecar, and the passes that keep it in step with files and reports.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{collections::BTreeMap, path::Path, sync::Arc};
 
 use cotter_compiler::{
     Charged, compile,
@@ -11,7 +11,7 @@ use cotter_core::{
     audit::Record,
     effect::Effect,
     report::Report,
-    snapshot::{Sealed, TrustedIssuer, Upstream},
+    snapshot::{Sealed, TrustedIssuer},
 };
 use cotter_crds::{AgentDelegation, McpServer, ToolPin};
 use cotter_proxy::ledger::Ledger;
@@ -23,6 +23,7 @@ use super::{
     broken,
     inventory::Inventory,
     printer::Printer,
+    program,
     runner::Runner,
     world::{self, Surroundings},
 };
@@ -145,7 +146,7 @@ impl House {
             let place = place(server);
             let plan = self.compile(server, &place, now)?;
             self.take_over(&place, &plan);
-            self.printer.notices(&place.1, &as_written(server, &plan));
+            self.printer.notices(&place.1, &as_written(server, &plan, self.state.folder()));
             let runner = self.runners.entry(place.clone()).or_default();
             runner.apply(&plan, &self.state, (&self.reports, &self.audit, &self.ledger)).await?;
             shown.servers.push(facts(server, &plan, runner));
@@ -270,15 +271,12 @@ impl House {
 }
 
 /// The notices with the program as the manifest names it, not as the path where it was found.
-fn as_written(server: &McpServer, plan: &Plan) -> Vec<Notice> {
+fn as_written(server: &McpServer, plan: &Plan, folder: &Path) -> Vec<Notice> {
     let written = server.spec.upstream.container.as_ref().and_then(|container| container.command.first());
-    let found = match (&plan.process, plan.snapshot.as_ref().map(|sealed| &sealed.snapshot().upstream)) {
-        (Some(process), _) => process.command.first(),
-        (None, Some(Upstream::Child { command, .. })) => command.first(),
-        _ => None,
-    };
+    let found = written.and_then(|written| program::find(written, folder));
     let (Some(written), Some(found)) = (written, found) else { return plan.notices.clone() };
-    let written = |notice: &Notice| Notice { about: notice.about, text: notice.text.replace(found.as_str(), written) };
+    let found = found.to_string_lossy();
+    let written = |notice: &Notice| Notice { about: notice.about, text: notice.text.replace(&*found, written) };
     plan.notices.iter().map(written).collect()
 }
 

@@ -126,6 +126,7 @@ fn up_says_why_a_module_was_refused_and_why_explains_what_is_in_force() {
     };
     let log = up.log();
     assert!(log.contains("support  PoliciesReady is False (PolicyInvalid): ") && log.contains(place), "{log}");
+    assert!(log.contains("starting support-desk --stdio"), "the program as the manifest names it: {log}");
     assert!(!log.contains("cotter list support"), "there is nothing to try: {log}");
     let nothing = why(&up, "ada");
     assert_eq!(nothing.code, Some(2), "{}", nothing.out);
