@@ -4,7 +4,7 @@ use std::{
     num::NonZeroU32,
     panic::{AssertUnwindSafe, catch_unwind},
     sync::{Mutex, MutexGuard, PoisonError},
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use cotter_core::reason::DenyReason;
@@ -108,13 +108,13 @@ impl Engines {
 /// therefore tried again, and counts when the thread itself worked for half of the budget, or when patience ends.
 pub(crate) fn eval(engine: &mut Engine, rule: &str, input: &Value, budget: Duration) -> Result<Value, EvalError> {
     engine.set_execution_timer_config(timer(budget));
-    let mut outcome = eval_once(engine, rule, input);
+    let mut outcome = eval_once(engine, rule, input, budget);
     for _ in 0..PATIENCE {
         if !matches!(&outcome, Err(error) if error.code == DenyReason::PolicyTimeout) {
             break;
         }
         let before = worked();
-        outcome = eval_once(engine, rule, input);
+        outcome = eval_once(engine, rule, input, budget);
         if worked().saturating_sub(before) >= budget / 2 {
             break;
         }
@@ -123,15 +123,24 @@ pub(crate) fn eval(engine: &mut Engine, rule: &str, input: &Value, budget: Durat
 }
 
 /// A builtin that panics (the engine's `sprintf` can) refuses this one decision; such an engine must not be used again.
-fn eval_once(engine: &mut Engine, rule: &str, input: &Value) -> Result<Value, EvalError> {
+///
+/// At some of its steps the engine loses an error and takes what failed for undefined, so that a rule that refuses may seem to say nothing. An
+/// answer that came after the time was over, or after a function failed, is therefore none, whatever it is.
+fn eval_once(engine: &mut Engine, rule: &str, input: &Value, budget: Duration) -> Result<Value, EvalError> {
     engine.set_input(input.clone());
     begin();
+    let began = Instant::now();
     let outcome = catch_unwind(AssertUnwindSafe(|| engine.eval_rule(rule.to_owned())));
     let outcome = outcome.map_err(|_| EvalError::new(false, "the engine failed"))?;
-    outcome.map_err(|error| {
+    let value = outcome.map_err(|error| {
         let text = error.to_string();
         EvalError::new(text.starts_with(TIMEOUT), &text)
-    })
+    })?;
+    match growth::failure() {
+        _ if began.elapsed() > budget => Err(EvalError::new(true, TIMEOUT)),
+        Some(message) => Err(EvalError::new(false, &message)),
+        None => Ok(value),
+    }
 }
 
 /// How long this thread has been running on a core.
@@ -188,5 +197,39 @@ impl EvalError {
             None => said.message.to_owned(),
         };
         Self { code, message: message.chars().take(256).collect() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{check, library};
+
+    const RULES: &str = "package cotter.user.m\n\ndeny contains \"text\" if input.tool.pin.class == \"Text\"\n\n\
+                         deny contains \"night\" if {\n\t\"night\" in input.principal.groups\n\tupper(input.tool.name) == \"CASE_TAG\"\n}\n";
+
+    /// The clock is looked at once, at each step in turn, when the time is over already.
+    #[test]
+    fn an_evaluation_whose_time_is_over_has_no_answer_at_whatever_step_that_is_seen() {
+        let engines = check::check(&[("m".to_owned(), RULES.to_owned())].into()).unwrap().engines;
+        let mut input: serde_json::Value = serde_saphyr::from_str(include_str!("../cases/base.yaml")).unwrap();
+        input["principal"]["groups"] = serde_json::json!(["night"]);
+        let input = Value::from(input);
+        let whole = eval_once(&mut engines.prepared.clone(), library::DECISION, &input, BUDGET * 100).unwrap();
+        assert_eq!(whole["allow"], Value::from(false));
+        let mut seen = 0;
+        for step in 1..2000 {
+            let mut engine = engines.prepared.clone();
+            let check_interval = NonZeroU32::new(step).unwrap();
+            engine.set_execution_timer_config(ExecutionTimerConfig { limit: Duration::ZERO, check_interval });
+            match eval_once(&mut engine, library::DECISION, &input, Duration::ZERO) {
+                Err(error) => seen += u32::from(error.code == DenyReason::PolicyTimeout),
+                Ok(answer) => panic!("step {step}: {answer}"),
+            }
+            engine.set_execution_timer_config(timer(BUDGET * 100));
+            let next = eval_once(&mut engine, library::DECISION, &input, BUDGET * 100).unwrap();
+            assert_eq!(next, whole, "what was cut off at step {step} leaves nothing behind");
+        }
+        assert_eq!(seen, 1999);
     }
 }

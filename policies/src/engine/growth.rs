@@ -31,6 +31,7 @@ const MAX_DELIMITERS: usize = 16;
 
 thread_local! {
     static LEFT: Cell<usize> = const { Cell::new(0) };
+    static FAILURE: Cell<Option<String>> = const { Cell::new(None) };
 }
 
 /// How large the result of a call is at most.
@@ -92,6 +93,12 @@ const SIZES: &[(&str, Size)] = &[
 /// A new evaluation on this thread.
 pub(crate) fn begin() {
     LEFT.set(MAX_MADE);
+    FAILURE.set(None);
+}
+
+/// What the first function said that failed since then. None where none did.
+pub(super) fn failure() -> Option<String> {
+    FAILURE.take()
 }
 
 /// Wraps the functions of an engine that is new.
@@ -138,6 +145,13 @@ impl Call {
     }
 
     fn run(&self, given: &[Value]) -> anyhow::Result<Value> {
+        self.charged(given).inspect_err(|error| {
+            let first = FAILURE.take().unwrap_or_else(|| error.to_string());
+            FAILURE.set(Some(first));
+        })
+    }
+
+    fn charged(&self, given: &[Value]) -> anyhow::Result<Value> {
         let left = LEFT.get().checked_sub((self.size)(given));
         let left = left.ok_or_else(|| {
             anyhow!(

@@ -117,10 +117,12 @@ impl Sandbox {
         engine.set_input(input.clone());
         engine::begin();
         engine.set_execution_timer_config(engine::timer(engine::BUDGET));
+        let began = std::time::Instant::now();
         let found = engine.eval_query(query.to_owned(), false);
         let value =
             found.map(|found| found.result.into_iter().next().and_then(|row| row.expressions.into_iter().next()));
         match value {
+            Ok(_) if began.elapsed() > engine::BUDGET => serde_json::json!(["the time was over"]),
             Ok(Some(expression)) => serde_json::to_value(&expression.value).unwrap_or_default(),
             Ok(None) => serde_json::Value::Null,
             Err(error) => serde_json::json!([error.to_string()]),
