@@ -1,6 +1,7 @@
 package cotter.authz_test
 
 import data.cotter.authz
+import data.cotter.effects
 
 principal := {"tenant": "tenant-7", "scopes": ["case:write"], "delegated": false}
 
@@ -24,3 +25,27 @@ test_a_list_decides_as_a_call_does if {
 }
 
 test_an_empty_input_allows_nothing if not authz.decision.allow with input as {}
+
+permitted(effect) if {
+	found := authz.decision with input as {
+		"server": server,
+		"principal": principal,
+		"grants": {},
+		"tool": object.union(tool, {"effect": effect}),
+	}
+	found.allow == true
+}
+
+test_every_known_effect_may_be_permitted if {
+	every effect in ["Read", "Write", "Destructive", "External"] {
+		effects.known({"effect": effect})
+		permitted(effect)
+	}
+}
+
+test_no_other_effect_may_be_permitted if {
+	every effect in ["Harmless", "read", ""] {
+		not effects.known({"effect": effect})
+		not permitted(effect)
+	}
+}
