@@ -2,6 +2,7 @@
 
 use std::{
     collections::BTreeMap,
+    convert::Infallible,
     sync::{
         Arc,
         atomic::{AtomicU64, Ordering},
@@ -163,15 +164,9 @@ impl Policy {
                 Err(error) => return verdict(Answer::refused(DenyReason::PolicyError, Some(error.to_string())), false),
             },
         };
-        let question = Question::new(ask, authority);
-        if ask.kind == Kind::List || !self.reads.tells_calls_from_lists() {
-            return seen(self.answer(&question, tool));
-        }
-        let listed = self.answer(&question.as_list(), tool);
-        match listed.decision.allow {
-            true => verdict(self.answer(&question, tool), true),
-            false => verdict(listed, false),
-        }
+        let answer = |question: &Question<'_>| Ok::<_, Infallible>(self.answer(question, tool));
+        let Ok(verdict) = self.settle(&Question::new(ask, authority), answer);
+        verdict
     }
 
     /// What [`Policy::decide`] says, where no rule has to be evaluated for it.
@@ -179,14 +174,23 @@ impl Policy {
     pub fn recall(&self, ask: &Ask<'_>) -> Option<Verdict> {
         let tool = self.facts.tools.get(ask.tool)?;
         let authority = ask.authority.filter(|authority| self.accepts(authority, ask.now))?;
-        let question = Question::new(ask, authority);
-        if ask.kind == Kind::List || !self.reads.tells_calls_from_lists() {
-            return self.remembered(&question, tool).map(seen);
+        let answer = |question: &Question<'_>| self.remembered(question, tool).ok_or(());
+        self.settle(&Question::new(ask, authority), answer).ok()
+    }
+
+    /// A list has one answer. So has a call where the rules do not tell them apart; else a call is asked about as a list first.
+    fn settle<E>(
+        &self,
+        question: &Question<'_>,
+        answer: impl Fn(&Question<'_>) -> Result<Answer, E>,
+    ) -> Result<Verdict, E> {
+        if question.kind == Kind::List || !self.reads.tells_calls_from_lists() {
+            return answer(question).map(seen);
         }
-        let listed = self.remembered(&question.as_list(), tool)?;
+        let listed = answer(&question.as_list())?;
         match listed.decision.allow {
-            true => self.remembered(&question, tool).map(|answer| verdict(answer, true)),
-            false => Some(verdict(listed, false)),
+            true => answer(question).map(|answer| verdict(answer, true)),
+            false => Ok(verdict(listed, false)),
         }
     }
 

@@ -2,15 +2,15 @@
 
 use std::collections::BTreeSet;
 
-use regorus::unstable::{Expr, Module, Ref, Rule, Span};
+use regorus::unstable::{Module, Ref, Rule};
 
-use super::Finding;
+use super::{Finding, stages::uses};
 use crate::{
     library,
     modules::{DENY, REQUIRE_APPROVAL},
-    names::{Scope, Target, Tree, rule_path},
+    names::{Tree, rule_path},
     near::distance,
-    syntax::{Step, Visit, head, names, walk_rule},
+    syntax::{Step, head, names},
 };
 
 /// The sets that count, and how many letters a name may differ from them and still look like one. A short name looks like many words.
@@ -19,7 +19,7 @@ const SETS: [(&str, usize); 2] = [(DENY, 1), (REQUIRE_APPROVAL, 3)];
 /// What does nothing, in all modules that are given.
 pub(super) fn warnings(modules: &[Module]) -> Vec<Finding> {
     let tree = Tree::of(library::modules().iter().chain(modules));
-    let used: Vec<BTreeSet<String>> = modules.iter().map(|module| uses(&tree, module)).collect();
+    let used: Vec<BTreeSet<String>> = modules.iter().map(|module| used_by(&tree, module)).collect();
     let by_any = |rule: &str| used.iter().any(|used| is_used(used, rule));
     let mut warnings = Vec::new();
     for (at, module) in modules.iter().enumerate() {
@@ -70,31 +70,9 @@ fn is_used(used: &BTreeSet<String>, rule: &str) -> bool {
 }
 
 /// What a module refers to, as far as there is something.
-fn uses(tree: &Tree, module: &Module) -> BTreeSet<String> {
-    let scope = Scope::of(module);
-    let mut uses = Uses { tree, scope: &scope, paths: BTreeSet::new() };
-    module.policy.iter().for_each(|rule| walk_rule(rule, &mut uses));
-    uses.paths
-}
-
-struct Uses<'a> {
-    tree: &'a Tree,
-    scope: &'a Scope,
-    paths: BTreeSet<String>,
-}
-
-impl Visit for Uses<'_> {
-    fn reference(&mut self, root: &str, steps: &[Step], _: Option<usize>, _: &Span) {
-        if let Target::Data(path) = self.scope.resolve(self.tree, root, steps) {
-            let (used, _) = self.tree.follow(&path);
-            self.paths.extend(self.tree.node(used).map(|node| node.path.clone()));
-        }
-    }
-    fn local(&mut self, _: &str, _: &Span) {}
-    fn index(&mut self, _: &str) {}
-    fn text(&mut self, _: &str, _: &Span) {}
-    fn call(&mut self, _: &Expr, _: &[Ref<Expr>]) {}
-    fn with(&mut self, _: &Span) {}
+fn used_by(tree: &Tree, module: &Module) -> BTreeSet<String> {
+    let there = |path: Vec<Step>| tree.node(tree.follow(&path).0).map(|node| node.path.clone());
+    uses(tree, module).into_iter().filter_map(there).collect()
 }
 
 #[cfg(test)]

@@ -117,7 +117,7 @@ fn count(modules: &BTreeMap<String, String>) -> Option<Finding> {
 }
 
 /// The paths of `data` that a module's rules refer to.
-fn uses(tree: &Tree, module: &Module) -> Vec<Vec<Step>> {
+pub(super) fn uses(tree: &Tree, module: &Module) -> Vec<Vec<Step>> {
     let scope = Scope::of(module);
     let mut uses = Uses { tree, scope: &scope, paths: Vec::new() };
     module.policy.iter().for_each(|rule| walk_rule(rule, &mut uses));

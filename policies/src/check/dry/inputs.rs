@@ -96,7 +96,7 @@ fn input(effect: Effect, args: Option<&Value>, delegated: bool) -> Value {
 
 type Members = Vec<(&'static str, Value)>;
 
-/// What each of these is, and the members that make an input one.
+/// What each of these is, and the members that make an input one: a table, as long as it has rows.
 fn beside() -> Vec<(&'static str, Members)> {
     let account = json!({"namespace": "namespace", "name": "account"});
     let actor = json!({"issuer": "https://issuer.example", "subject": "agent"});
