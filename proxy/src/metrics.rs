@@ -8,7 +8,7 @@ use std::{
 
 use cotter_core::{reason::DenyReason, report::Knowledge};
 
-use crate::state::Shared;
+use crate::state::{Enforced, Shared};
 
 /// Methods that are told apart; all others are one.
 const METHODS: [&str; 6] = ["initialize", "ping", "server/discover", "tools/list", "tools/call", "other"];
@@ -88,30 +88,7 @@ impl Metrics {
             );
         }
         if let Some(enforced) = shared.enforced.load_full() {
-            let verified = u8::from(matches!(enforced.knowledge, Knowledge::Verified));
-            gauge("catalogue_verified", "1 where the last reading of the tool list was whole.", verified.to_string());
-            let entries = enforced.catalogue.entries().count();
-            let callable = if enforced.catalogue().is_ok() { enforced.catalogue.callable().count() } else { 0 };
-            gauge("tools_declared", "Declared tools.", enforced.snapshot().tools.len().to_string());
-            gauge("tools_callable", "Declared tools that can be called.", callable.to_string());
-            gauge(
-                "tools_quarantined",
-                "Declared tools that are offered and cannot be called.",
-                (entries - callable.min(entries)).to_string(),
-            );
-            let (partly, not) = enforced.schemas.gaps();
-            gauge(
-                "tools_partly_checked",
-                "Callable tools of whose schema a part cannot be enforced.",
-                partly.to_string(),
-            );
-            gauge("tools_unchecked", "Callable tools whose schema cannot be enforced at all.", not.to_string());
-            gauge("tools_unlisted", "Offered tools that nobody declared.", enforced.catalogue.unlisted().to_string());
-            gauge(
-                "snapshot_generation",
-                "Generation of the McpServer that the snapshot was made from.",
-                enforced.snapshot().generation.to_string(),
-            );
+            of_enforced(&enforced, &mut gauge);
         }
         page
     }
@@ -142,4 +119,28 @@ impl Metrics {
         let sum = Duration::from_micros(self.micros.load(Ordering::Relaxed)).as_secs_f64();
         let _ = writeln!(page, "{name}_bucket{{le=\"+Inf\"}} {decided}\n{name}_sum {sum}\n{name}_count {decided}");
     }
+}
+
+/// What is enforced, in numbers.
+fn of_enforced(enforced: &Enforced, gauge: &mut impl FnMut(&str, &str, String)) {
+    let verified = u8::from(matches!(enforced.knowledge, Knowledge::Verified));
+    gauge("catalogue_verified", "1 where the last reading of the tool list was whole.", verified.to_string());
+    let entries = enforced.catalogue.entries().count();
+    let callable = if enforced.catalogue().is_ok() { enforced.catalogue.callable().count() } else { 0 };
+    gauge("tools_declared", "Declared tools.", enforced.snapshot().tools.len().to_string());
+    gauge("tools_callable", "Declared tools that can be called.", callable.to_string());
+    gauge(
+        "tools_quarantined",
+        "Declared tools that are offered and cannot be called.",
+        (entries - callable.min(entries)).to_string(),
+    );
+    let (partly, not) = enforced.schemas.gaps();
+    gauge("tools_partly_checked", "Callable tools of whose schema a part cannot be enforced.", partly.to_string());
+    gauge("tools_unchecked", "Callable tools whose schema cannot be enforced at all.", not.to_string());
+    gauge("tools_unlisted", "Offered tools that nobody declared.", enforced.catalogue.unlisted().to_string());
+    gauge(
+        "snapshot_generation",
+        "Generation of the McpServer that the snapshot was made from.",
+        enforced.snapshot().generation.to_string(),
+    );
 }
